@@ -13,9 +13,9 @@ import (
 )
 
 // An axis converts times of [sampling.Now] to times of a timeline. One reading of both clocks is
-// enough, since they differ by a constant, unless the timeline has a clock of its own. That clock
-// is the program's code: the hub's goroutine must not call it. Start, TakeTrace, ForceSample and
-// Stop do, before and after. A time between two readings is interpolated.
+// enough, because they differ by a constant, unless the timeline has its own clock. Such a clock is
+// the program's code, which the hub's goroutine must not call: Start, TakeTrace, ForceSample and
+// Stop read the clock on their callers' goroutines. Times between two readings are interpolated.
 type axis struct {
 	timeline *observer.Timeline
 
@@ -29,7 +29,7 @@ type reading struct {
 	at  time.Duration
 }
 
-// read takes a reading, on a timeline without a clock of its own only the first time.
+// read takes a reading. On a timeline without its own clock only the first call does.
 func (a *axis) read() {
 	a.mu.Lock()
 	enough := len(a.readings) > 0 && !(*record.Timeline)(a.timeline).HasClock()
@@ -47,8 +47,8 @@ func (a *axis) read() {
 	}
 }
 
-// at returns a time of the timeline. Before the first reading and after the last one, both clocks
-// run at the same rate. a.mu is held.
+// at converts now. Before the first reading and after the last one, both clocks run at the same
+// rate. a.mu is held.
 func (a *axis) at(now int64) time.Duration {
 	i, _ := slices.BinarySearchFunc(a.readings, now,
 		func(r reading, now int64) int { return cmp.Compare(r.now, now) })
@@ -61,7 +61,7 @@ func (a *axis) at(now int64) time.Duration {
 		float64(to.at-from.at)*(float64(now-from.now)/float64(to.now-from.now)))
 }
 
-// convert changes the times of a trace from [sampling.Now] to the timeline, and returns it.
+// convert returns t with its times converted to the timeline.
 func (a *axis) convert(t *profile.Trace) *profile.Trace {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -54,9 +54,9 @@ func TestCPUTimeBeforeTheEnd(t *testing.T) {
 	onDesk(t, func(d *desk) {
 		p := d.start(context.Background(), 10*time.Millisecond, 0)
 		useCPU(t, 20*time.Millisecond)
-		p.ended.Store(sampling.Now())
-		p.pause(sampling.Now())
-		p.resume(sampling.Now())
+		p.endedAt.Store(sampling.Now())
+		p.follow(engineIdle, sampling.Now())
+		p.follow(engineRunning, sampling.Now())
 		if tr := d.stop(p); tr.CPUTime < 20*time.Millisecond {
 			d.Errorf("the trace has a CPU time of %v, 20ms were used", tr.CPUTime)
 		}

@@ -194,7 +194,7 @@ func (d *desk) emit(n int) {
 
 // pass lets the hub come to its next tick, or to the next try to start.
 func (d *desk) pass() {
-	time.Sleep(2 * busyRetry)
+	time.Sleep(2 * minBusyPause)
 	synctest.Wait()
 }
 

@@ -17,35 +17,34 @@ import (
 // code had the process's CPU profiler meanwhile: net/http/pprof for example, or another agent.
 var ErrBusy = sampling.ErrBusy
 
-// slowDownDelay is how long the engine keeps an interval that no profiler needs any more: each
-// change of the interval is a gap in the samples of all others.
+// slowDownDelay is the time for which the engine keeps an interval that no profiler needs any more:
+// each change of the interval makes a gap in the samples of all profilers.
 const slowDownDelay = 10 * time.Second
 
 // The first and the longest pause before the best engine is tried again after a failure that may
 // have passed. The pause doubles with each failure.
 const (
-	firstWait   = time.Second
-	longestWait = 10 * time.Minute
+	minRetryDelay = time.Second
+	maxRetryDelay = 10 * time.Minute
 )
 
-// The keeper tries to get the CPU profiler again while other code has it. Each try looks at all
-// goroutines: tries have one in busyShare of a processor.
+// While other code has the CPU profiler, the keeper tries to get it again. A try looks at all
+// goroutines, so the pause is busyShare times as long as the last try, within these bounds.
 const (
-	busyRetry = time.Second // between two tries at least
-	busyMost  = time.Minute // at most
-	busyShare = 100
+	minBusyPause = time.Second
+	maxBusyPause = time.Minute
+	busyShare    = 100
 )
 
-// answerTimeout is how long the start of an engine, and all that waits for the hub meanwhile, waits
-// for the answer of StartCPUProfile. The answer takes long while other code writes a profile.
+// answerTimeout bounds the wait for the answer of StartCPUProfile, during which the hub does
+// nothing else. The answer takes long while other code writes a profile.
 const answerTimeout = 100 * time.Millisecond
 
-// An engineState says what the engine of an engineKeeper does.
+// An engineState is a state of an engineKeeper.
 type engineState uint8
 
-// The states.
 const (
-	engineIdle    engineState = iota // no profiler is there, or the engine or interval changes
+	engineIdle    engineState = iota // no profiler, or the engine or interval changes
 	engineRunning                    // the engine samples
 	enginePaused                     // other code has the CPU profiler; tries to get it follow
 	engineFailed                     // neither the engine nor a fallback works
@@ -56,16 +55,15 @@ func (s engineState) String() string {
 	return [...]string{"idle", "running", "paused", "failed"}[s]
 }
 
-// An engineUser gets the samples of an engineKeeper's engine, on the goroutine that calls the
-// keeper.
+// An engineUser receives an engine's samples on the goroutine that calls the engineKeeper.
 type engineUser interface {
 	emit(*sampling.Sample)
 	enter(engineState) // before an engine stops, and after it has started
 	countEngine(lost uint64, cost time.Duration)
 }
 
-// An engineKeeper owns an engine. It samples with the best engine for this system, and with the
-// fallback while that does not work. The goroutine of a hub calls its methods.
+// An engineKeeper owns an engine: the best one for this system, or the fallback while the best one
+// fails. The goroutine of a hub calls the methods.
 type engineKeeper struct {
 	newBest     func(budget float64) (sampling.Engine, error)
 	newFallback func() sampling.Engine     // nil where there is no fallback
@@ -76,32 +74,32 @@ type engineKeeper struct {
 	state          engineState
 	engine         sampling.Engine // nil without profilers
 	symbols        *sampling.Symbols
-	fallbackReason string        // the reason why engine is no better one; empty if it is the best
-	panicked       error         // a panic of the best engine, which is not used after that
+	fallbackReason string        // the failure of the best engine; empty while it samples
+	panicked       error         // a panic of the best engine, which ends its use
 	retryAt        time.Time     // when to try the best engine again; zero for never
 	retryDelay     time.Duration // the last pause before retryAt; 0 after the best engine ran
 	requested      time.Duration // the shortest interval that a profiler wants
-	interval       time.Duration // the engine's
-	slowDownAt     time.Time     // when to take a longer interval, which would do; or zero
-	budget         float64       // that the engine was made with
+	interval       time.Duration // the engine's interval
+	slowDownAt     time.Time     // when to change to a longer interval; zero for never
+	budget         float64       // the budget that engine was made with
 	due            time.Time     // when to call tick
-	lostCounted    uint64        // how many of the engine's lost samples the user has counted
+	lostCounted    uint64        // the engine's lost samples that the user has counted
 	busySince      time.Time     // when other code got the CPU profiler; zero when it is free
-	busyPause      time.Duration // before the next try to get it
+	busyPause      time.Duration // the last pause before a try to get the CPU profiler
 }
 
 func newEngineKeeper(user engineUser) *engineKeeper {
 	return &engineKeeper{user: user, symbols: sampling.NewSymbols(), spent: cputime.Spent}
 }
 
-// enter changes the state: no other function does. These are the changes:
+// enter is the only function that changes the state. These are the changes:
 //
 //	from     to       when
 //	----     --       ----
 //	idle     running  the engine has started
-//	         paused   it has not, because other code has the CPU profiler
-//	         failed   it has not, and there is no fallback that may
-//	running  idle     the last profiler leaves, the engine or interval changes, or the engine fails
+//	         paused   other code has the CPU profiler
+//	         failed   neither the engine nor a fallback starts
+//	running  idle     no profiler is left, the engine or interval changes, or the engine fails
 //	         paused   other code has taken the CPU profiler
 //	paused   running  a try to get the CPU profiler succeeds
 //	         idle     as above
@@ -112,20 +110,24 @@ func (k *engineKeeper) enter(next engineState) {
 	was := k.state
 	k.state = next
 	k.user.enter(next)
-	if next == engineIdle {
-		k.stop() // also an engine that waits for the CPU profiler, or that has started in part
-		if was == engineRunning {
-			k.countEngine()
-		}
+	if next != engineIdle || k.engine == nil {
+		return
+	}
+	// An engine that waits for the CPU profiler, or has started in part, needs the call, too.
+	if err := k.call(func() error { k.engine.Stop(k.user.emit); return nil }); err != nil {
+		k.logs.logOnce(slog.LevelError, "profiling: samples are missing", err.Error())
+	}
+	if was == engineRunning {
+		k.countEngine()
 	}
 }
 
-// want makes the engine sample at the interval that was requested, or at the next shorter one that
-// the engine supports. Without an error, the state is running or paused afterwards. With an error,
-// it is failed.
+// want makes the engine sample at the requested interval, or at the next shorter one that the
+// engine supports. Afterwards the state is running or paused; after an error, failed.
 func (k *engineKeeper) want(requested time.Duration, budget float64) error {
 	k.requested = requested
-	if k.engine == nil || budget != k.budget || k.retryDue() {
+	retry := !k.retryAt.IsZero() && !time.Now().Before(k.retryAt)
+	if k.engine == nil || budget != k.budget || retry {
 		if err := k.choose(budget); err != nil {
 			return err
 		}
@@ -147,8 +149,8 @@ func (k *engineKeeper) want(requested time.Duration, budget float64) error {
 	return k.start()
 }
 
-// tick lets the engine distribute its samples, and does what is due: another try to start, or
-// another engine or interval. The state is running or paused.
+// tick distributes the engine's samples, and then retries or changes the engine or the interval
+// when that is due. The state is running or paused.
 func (k *engineKeeper) tick() error {
 	if k.state == engineRunning {
 		if err := k.read(k.engine.Tick); err != nil || k.state != engineRunning {
@@ -162,7 +164,7 @@ func (k *engineKeeper) tick() error {
 	return k.want(k.requested, k.budget)
 }
 
-// flush distributes what was sampled up to now.
+// flush distributes all samples up to now.
 func (k *engineKeeper) flush() error {
 	if k.state != engineRunning {
 		return nil
@@ -170,14 +172,14 @@ func (k *engineKeeper) flush() error {
 	return k.read(k.engine.Flush)
 }
 
-// drop stops the engine. The next profiler chooses one anew.
+// drop stops the engine. The next profiler chooses a new one.
 func (k *engineKeeper) drop() {
 	k.enter(engineIdle)
 	k.engine, k.fallbackReason, k.symbols = nil, "", sampling.NewSymbols()
 	k.slowDownAt, k.busySince, k.retryAt, k.retryDelay = time.Time{}, time.Time{}, time.Time{}, 0
 }
 
-// choose makes an engine: the best one, else the fallback.
+// choose makes the best engine, or else the fallback.
 func (k *engineKeeper) choose(budget float64) error {
 	k.enter(engineIdle)
 	k.engine, k.fallbackReason, k.retryAt, k.budget = nil, "", time.Time{}, budget
@@ -201,8 +203,8 @@ func (k *engineKeeper) choose(budget float64) error {
 	return nil
 }
 
-// fallBack makes the fallback the engine, because the engine failed for a reason. It returns the
-// reason if there is no fallback, or if the fallback itself failed.
+// fallBack makes the fallback the engine, because the engine failed with reason. It returns reason
+// if no fallback is left.
 func (k *engineKeeper) fallBack(reason error) error {
 	k.enter(engineIdle)
 	if k.newFallback == nil || k.fallbackReason != "" {
@@ -214,10 +216,10 @@ func (k *engineKeeper) fallBack(reason error) error {
 	var p *panicError
 	switch {
 	case errors.As(reason, &p):
-		k.panicked = reason // its state is not known
+		k.panicked = reason // the engine's state is unknown
 		attrs = append(attrs, slog.String("stack", p.stack))
 	case errors.Is(reason, sampling.ErrTransient):
-		k.retryDelay = min(max(2*k.retryDelay, firstWait), longestWait)
+		k.retryDelay = min(max(2*k.retryDelay, minRetryDelay), maxRetryDelay)
 		k.retryAt = time.Now().Add(k.retryDelay)
 	}
 	k.logs.logOnce(slog.LevelWarn, "profiling: per-sample timestamps unavailable on "+
@@ -225,17 +227,12 @@ func (k *engineKeeper) fallBack(reason error) error {
 	return nil
 }
 
-// replace starts the fallback, because the engine failed for a reason.
+// replace starts the fallback, because the engine failed with reason.
 func (k *engineKeeper) replace(reason error) error {
 	if err := k.fallBack(reason); err != nil {
 		return err
 	}
 	return k.want(k.requested, k.budget)
-}
-
-// retryDue reports whether it is time to try the best engine again.
-func (k *engineKeeper) retryDue() bool {
-	return !k.retryAt.IsZero() && !time.Now().Before(k.retryAt)
 }
 
 // start starts the engine, or its fallback.
@@ -263,34 +260,24 @@ func (k *engineKeeper) start() error {
 	return nil
 }
 
-// waitForCPUProfiler leaves the CPU profiler to other code until the next try.
+// waitForCPUProfiler pauses until the next try to get the CPU profiler. The last try took CPU time.
 func (k *engineKeeper) waitForCPUProfiler(reason error, took time.Duration) {
 	k.enter(enginePaused)
-	pause := min(max(busyRetry, busyShare*took), busyMost)
+	pause := min(max(minBusyPause, busyShare*took), maxBusyPause)
 	k.due = time.Now().Add(pause)
 	if k.busySince.IsZero() {
 		k.busySince = time.Now()
 		k.logs.log(slog.LevelWarn, "profiling: CPU profiler is in use elsewhere in this process; "+
 			"sampling paused", slog.String("reason", reason.Error()))
 	}
-	if pause > busyRetry && k.busyPause <= busyRetry {
+	if pause > minBusyPause && k.busyPause <= minBusyPause {
 		k.logs.log(slog.LevelWarn, "profiling: a try to get the CPU profiler takes long; "+
 			"the next one comes later", slog.Duration("took", took), slog.Duration("pause", pause))
 	}
 	k.busyPause = pause
 }
 
-// stop stops the engine, if there is one. After a panic some samples are missing.
-func (k *engineKeeper) stop() {
-	if k.engine == nil {
-		return
-	}
-	if err := k.call(func() error { k.engine.Stop(k.user.emit); return nil }); err != nil {
-		k.logs.logOnce(slog.LevelError, "profiling: samples are missing", err.Error())
-	}
-}
-
-// read lets the engine distribute samples. The engine runs.
+// read distributes samples. The engine runs.
 func (k *engineKeeper) read(from func(func(*sampling.Sample)) error) error {
 	err := k.call(func() error { return from(k.user.emit) })
 	k.countEngine()
@@ -305,7 +292,7 @@ func (k *engineKeeper) read(from func(func(*sampling.Sample)) error) error {
 	}
 }
 
-// countEngine adds what the engine lost, and what its samples cost, to the counts of the user.
+// countEngine reports to the user the lost samples since its last call, and the cost of a sample.
 func (k *engineKeeper) countEngine() {
 	n := k.engine.Lost() - k.lostCounted
 	k.lostCounted += n
@@ -316,8 +303,8 @@ func (k *engineKeeper) countEngine() {
 	k.user.countEngine(n, cost)
 }
 
-// call returns the error of f, which calls the engine, and a panic as an error. Engines depend on
-// the runtime's internals, which must not end the process.
+// call returns the error or the panic of f, which calls the engine. Engines depend on the runtime's
+// internals and must not end the process.
 func (k *engineKeeper) call(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -146,7 +146,7 @@ var keeperEvents = map[string]func(b *keeperBench){
 	"stalls": func(b *keeperBench) { stalls.set(b.used()); b.pass() },
 	"breaks": func(b *keeperBench) { breaks.set(b.used()); b.pass() },
 	"panics": func(b *keeperBench) { panics.set(b.used()); b.pass() },
-	"heals":  func(b *keeperBench) { well.set(b.best); time.Sleep(longestWait); b.pass() },
+	"heals":  func(b *keeperBench) { well.set(b.best); time.Sleep(maxRetryDelay); b.pass() },
 	"mends": func(b *keeperBench) {
 		well.set(b.second)
 		b.check(b.keeper.want(10*time.Millisecond, 1))
@@ -256,7 +256,7 @@ func (m *keeperModel) act(engine string, its mood) {
 	default:
 		m.panicked = its == panics
 		if its == stalls {
-			m.retryDelay = min(max(2*m.retryDelay, firstWait), longestWait)
+			m.retryDelay = min(max(2*m.retryDelay, minRetryDelay), maxRetryDelay)
 			m.retryAt = time.Now().Add(m.retryDelay)
 		}
 		m.act("second", m.second)

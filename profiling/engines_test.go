@@ -52,7 +52,7 @@ func TestFallback(t *testing.T) {
 			d.wantState(p, Started)
 			d.wantEngine(p, "fallback", "profiler cannot be read")
 			d.emit(2)
-			time.Sleep(2 * longestWait)
+			time.Sleep(2 * maxRetryDelay)
 			d.wantEngine(p, "fallback", "profiler cannot be read")
 			if tr := d.stop(p); len(tr.Samples) != 2 || tr.Engine != "fallback" {
 				t.Errorf("%d samples of the engine %s, want 2 of the fallback", len(tr.Samples), tr.Engine)
@@ -88,7 +88,7 @@ func TestFallbackForAWhile(t *testing.T) {
 		first.mu.Lock()
 		first.failsAt, first.fails = 0, nil
 		first.mu.Unlock()
-		time.Sleep(longestWait)
+		time.Sleep(maxRetryDelay)
 		d.wantEngine(p, "fake", "")
 		d.wantState(p, Started)
 		if d.runs() {
@@ -122,7 +122,7 @@ func TestFallbackForAWhileBeginsAnew(t *testing.T) {
 		first.mu.Lock()
 		first.failsAt, first.fails = 0, nil
 		first.mu.Unlock()
-		time.Sleep(2 * firstWait)
+		time.Sleep(2 * minRetryDelay)
 		d.wantEngine(p, "fake", "")
 		d.stop(p)
 	})
@@ -176,7 +176,7 @@ func TestEnginePanics(t *testing.T) {
 				}
 				d.engine = second
 				d.emit(1)
-				time.Sleep(2 * longestWait)
+				time.Sleep(2 * maxRetryDelay)
 				if tr := d.stop(p); len(tr.Samples) != want+1 || tr.Stats.Lost != lost {
 					t.Errorf("%d samples, %d lost, want %d and %d", len(tr.Samples), tr.Stats.Lost, want+1, lost)
 				}
@@ -216,7 +216,7 @@ func TestFallbackThatWaits(t *testing.T) {
 		d.wantEngine(p, "fallback", "profiler cannot be read")
 		d.wantState(p, Paused)
 		d.tell(func(e *fakeEngine) { e.failsAt, e.fails = 0, nil })
-		time.Sleep(2 * firstWait)
+		time.Sleep(2 * minRetryDelay)
 		d.wantEngine(p, "fake", "")
 		d.wantState(p, Started)
 		if second.stops == 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// ForceSample adds a sample of the calling goroutine to every profiler in the state [Started]
-// (JS Self-Profiling, Automation: Force Sample). The sample stands for no time. Tests that
-// call it need not wait for samples.
+// ForceSample adds a sample of the calling goroutine to every profiler in the state [Started] (JS
+// Self-Profiling, Automation: Force Sample). The sample's weight is 0. Tests use it to get a sample
+// at once.
 func ForceSample() {
 	var pcs [64]uintptr
 	n := runtime.Callers(2, pcs[:])

@@ -13,23 +13,21 @@ import (
 	"github.com/perfline/perfline/profiling/internal/window"
 )
 
-// The process has one CPU profiler and one set of goroutines, so it has one hub for
-// each.
+// The process has one CPU profiler and one set of goroutines, and one hub for each.
 var (
 	cpu       = newHub(false)
 	wallClock = newHub(true)
 )
 
-// A hub distributes the samples of an engine to the profilers, on one goroutine that runs while
-// there are profilers. That goroutine never calls the program's code, because every profiler waits
-// for it.
+// A hub distributes the samples of an engine to the profilers, on a goroutine that runs while there
+// are profilers. All profilers wait for this goroutine, so it never calls the program's code.
 type hub struct {
 	wall bool
 
-	mu     sync.Mutex // guards what follows
-	queue  []func()   // to do on the hub's goroutine
+	mu     sync.Mutex // guards the fields up to wake
+	queue  []func()   // calls for the hub's goroutine
 	active bool
-	wake   chan struct{} // something was queued
+	wake   chan struct{} // receives an item when a call was queued
 
 	// The hub's goroutine owns the fields below.
 	profilers []*Profiler
@@ -57,8 +55,8 @@ func newHub(wallClock bool) *hub {
 	return h
 }
 
-// do runs f on the hub's goroutine, and returns after that. It waits by a
-// mutex: a channel made in a bubble of testing/synctest cannot be closed outside.
+// do runs f on the hub's goroutine, and returns after f. It waits for a mutex: a channel made in a
+// bubble of testing/synctest cannot be closed outside.
 func (h *hub) do(f func()) {
 	var done sync.Mutex
 	done.Lock()
@@ -74,11 +72,11 @@ func (h *hub) do(f func()) {
 	default:
 	}
 	done.Lock()
-	done.Unlock() //nolint:staticcheck // it is waited for, nothing is guarded
+	done.Unlock() //nolint:staticcheck // only waits
 }
 
 func (h *hub) run() {
-	// The goroutine inherited the labels of the one that started the first profiler.
+	// The goroutine inherited the labels of the caller of Start.
 	pprof.SetGoroutineLabels(context.Background())
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -119,23 +117,23 @@ func (h *hub) attach(p *Profiler) (err error) {
 			h.settle(h.want())
 			return
 		}
-		p.unhold = HoldLabels(p.o.Spans)
+		p.releaseLabels = HoldLabels(p.o.Spans)
 		p.begin(sampling.Now())
 		h.settle(nil)
-		p.follow(h.keeper.state, p.begun)
+		p.follow(h.keeper.state, p.startedAt)
 	})
 	p.axis.read()
 	return err
 }
 
-// detach removes a profiler, after it got what was sampled up to now. It reports
-// false if the profiler was removed before.
+// detach distributes the samples up to now and removes a profiler. It returns false if the profiler
+// was removed before.
 func (h *hub) detach(p *Profiler) bool {
 	if !slices.Contains(h.profilers, p) {
 		return false
 	}
 	h.flush()
-	if p.closed { // these samples filled its buffer, or the engine failed
+	if p.closed { // the flush filled its buffer, or the engine failed
 		return false
 	}
 	h.remove(p)
@@ -144,13 +142,13 @@ func (h *hub) detach(p *Profiler) bool {
 
 func (h *hub) remove(p *Profiler) {
 	p.closed = true
-	p.unhold()
+	p.releaseLabels()
 	h.profilers = slices.DeleteFunc(h.profilers, func(x *Profiler) bool { return x == p })
 	h.settle(h.want())
 }
 
-// want makes the engine run at the shortest interval of the profilers, with the smallest budget. It
-// drops the engine if all profilers are closed.
+// want requests the shortest interval and the smallest budget of the profilers. If all profilers
+// are closed, it drops the engine.
 func (h *hub) want() error {
 	interval, budget := time.Duration(0), 1.0
 	for _, p := range h.profilers {
@@ -171,8 +169,8 @@ func (h *hub) want() error {
 	return h.keeper.want(interval, budget)
 }
 
-// settle tells the profilers which engine samples, and at which interval. After an error of the
-// keeper, it ends them.
+// settle tells the profilers the engine and their intervals. After an error of the keeper, it ends
+// the profilers.
 func (h *hub) settle(err error) {
 	if err != nil {
 		h.fail(err)
@@ -183,7 +181,7 @@ func (h *hub) settle(err error) {
 	}
 	for _, p := range h.profilers {
 		own := max(k.engine.Interval(p.o.SampleInterval), p.o.SampleInterval)
-		if h.wall { // every so many ticks, not less often than its option says
+		if h.wall { // a whole number of ticks, not longer than the option says
 			tick := max(k.interval, k.engine.Period())
 			own = max(tick, p.o.SampleInterval.Truncate(tick))
 		}
@@ -192,7 +190,7 @@ func (h *hub) settle(err error) {
 	}
 }
 
-// flush distributes what was sampled up to now.
+// flush distributes all samples up to now.
 func (h *hub) flush() { h.settle(h.keeper.flush()) }
 
 // removeFull removes the profilers whose buffers are full.
@@ -203,7 +201,7 @@ func (h *hub) removeFull() {
 			return
 		}
 		p := h.profilers[i]
-		h.remove(p) // which may read the engine: others may be full now
+		h.remove(p) // remove may read the engine, which may fill more buffers
 		go func() {
 			p.makeTrace()
 			p.listeners.fire()
@@ -211,7 +209,7 @@ func (h *hub) removeFull() {
 	}
 }
 
-// fail ends the profilers, except for those that are full, because no engine works any more.
+// fail ends all profilers that are not full, because no engine works any more.
 func (h *hub) fail(err error) {
 	now := sampling.Now()
 	h.profilers = slices.DeleteFunc(h.profilers, func(p *Profiler) bool {
@@ -219,8 +217,8 @@ func (h *hub) fail(err error) {
 			return false
 		}
 		p.closed, p.err = true, err
-		p.ended.CompareAndSwap(0, now)
-		p.unhold()
+		p.endedAt.CompareAndSwap(0, now)
+		p.releaseLabels()
 		go p.makeTrace()
 		return true
 	})
@@ -241,7 +239,7 @@ func (h *hub) distribute(sm *sampling.Sample, forced bool) {
 func (h *hub) enter(state engineState) {
 	now := sampling.Now()
 	for _, p := range h.profilers {
-		if p.begun != 0 {
+		if p.startedAt != 0 {
 			p.follow(state, now)
 		}
 	}
@@ -250,7 +248,7 @@ func (h *hub) enter(state engineState) {
 // countEngine implements [engineUser].
 func (h *hub) countEngine(lost uint64, cost time.Duration) {
 	for _, p := range h.profilers {
-		if p.begun != 0 {
+		if p.startedAt != 0 {
 			p.countEngine(lost, cost)
 		}
 	}

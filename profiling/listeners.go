@@ -6,17 +6,17 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// OnSampleBufferFull registers f. The profiler calls f once, on a goroutine of its own, when the
-// profiler has stopped because it has as many samples as [Options].MaxBufferSize
-// (samplebufferfull), or at once if that has happened already. f may call Stop. There may be
-// several functions. Remove unregisters f, and does nothing after the call.
+// OnSampleBufferFull registers f (samplebufferfull). The profiler calls f once, on a new goroutine,
+// when it has stopped because it has [Options].MaxBufferSize samples, or at once if that has
+// happened already. f may call Stop. A profiler may have several functions. remove unregisters f;
+// calls after the first do nothing.
 func (p *Profiler) OnSampleBufferFull(f func()) (remove func()) { return p.listeners.add(f) }
 
-// listeners are the functions that want to know that a buffer is full.
+// listeners are the functions to call when a profiler's buffer is full.
 type listeners struct {
 	report *record.Timeline // reports panics
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	all   map[*func()]struct{}
 	fired bool
 }
@@ -39,7 +39,7 @@ func (l *listeners) add(f func()) (remove func()) {
 	}
 }
 
-// fire calls them.
+// fire calls the functions, each on a new goroutine.
 func (l *listeners) fire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

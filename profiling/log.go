@@ -8,12 +8,12 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// maxReasons is how many reasons are logged.
+// maxReasons bounds the reasons that logOnce remembers. Further reasons are not logged.
 const maxReasons = 8
 
-// A engineLog writes lines to slog's default logger. The keeper does not wait for it.
+// An engineLog writes lines to slog's default logger. The keeper does not wait for the handler.
 type engineLog struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	logger  *slog.Logger
 	reasons map[string]bool // of logOnce
 }
@@ -28,22 +28,19 @@ func (l *engineLog) log(level slog.Level, message string, attrs ...slog.Attr) {
 	logger.LogAttrs(context.Background(), level, message, attrs...)
 }
 
-// logOnce logs a message once for each reason, of which it remembers maxReasons.
+// logOnce logs a message once for each reason.
 func (l *engineLog) logOnce(level slog.Level, message, reason string, attrs ...slog.Attr) {
-	if l.first(message + "\x00" + reason) {
-		l.log(level, message, append([]slog.Attr{slog.String("reason", reason)}, attrs...)...)
-	}
-}
-
-func (l *engineLog) first(key string) bool {
+	key := message + "\x00" + reason
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.reasons[key] || len(l.reasons) == maxReasons {
-		return false
-	}
+	skip := l.reasons[key] || len(l.reasons) == maxReasons
 	if l.reasons == nil {
 		l.reasons = map[string]bool{}
 	}
-	l.reasons[key] = true
-	return true
+	if !skip {
+		l.reasons[key] = true
+	}
+	l.mu.Unlock()
+	if !skip {
+		l.log(level, message, append([]slog.Attr{slog.String("reason", reason)}, attrs...)...)
+	}
 }

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// The values of zero [Options].
+// The defaults of [Options].
 const (
 	defaultSampleInterval = 10 * time.Millisecond
 	defaultMaxBufferSize  = 200_000
 	defaultWallBudget     = 0.01
 )
 
-// Options configures [Start] (JS Self-Profiling, The ProfilerInitOptions
-// Dictionary). The zero value is ready to use.
+// Options configures [Start] (JS Self-Profiling, The ProfilerInitOptions Dictionary). The zero
+// value is ready to use.
 type Options struct {
 	// SampleInterval is the time between samples. 0 means 10 ms. The profiler uses this interval or
 	// the next shorter one that its engine supports, or the engine's shortest: with
@@ -24,24 +24,24 @@ type Options struct {
 	// must not be negative.
 	SampleInterval time.Duration
 
-	// MaxBufferSize is the number of samples at which the profiler stops, up to 2³²-1. 0 means
-	// 200 000. A sample takes 48 bytes. See [Profiler.OnSampleBufferFull].
+	// MaxBufferSize is the number of samples at which the profiler stops, up to 2³²-1. 0 means 200
+	// 000. A sample takes 48 bytes. See [Profiler.OnSampleBufferFull].
 	MaxBufferSize int
 
-	// Modules are the modules whose frames are kept: [ModuleMain], [ModuleStandard] or
-	// paths; empty means all. Frames of other modules are left out of the stacks, and a
-	// sample that has no other frames has no stack.
+	// Modules are the modules whose frames the trace shows: [ModuleMain], [ModuleStandard] or
+	// paths; empty means all. Stacks lack the frames of other modules. A sample without any other
+	// frame has no stack.
 	Modules []string
 
-	// Spans says which spans the samples name. The zero value is [LocalRoots]: for a
-	// request its server span.
+	// Spans says which spans the samples name. The zero value is [LocalRoots]: for a request its
+	// server span.
 	Spans Selection
 
-	// Wall samples all goroutines by the wall clock, also the waiting ones, instead of
-	// the code that runs by its CPU time.
+	// Wall samples all goroutines by the wall clock, waiting goroutines included, instead of
+	// running code by its CPU time.
 	Wall bool
 
-	// WallBudget is the share of one core that a Wall profiler may cost, over 0 to 1. 0
+	// WallBudget is the share of one core that a Wall profiler may use, above 0 and up to 1. 0
 	// means 0.01. If several profilers run, the smallest budget counts.
 	WallBudget float64
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A part has the samples of a profiler until the profiler ends, or until TakeTrace takes the part.
+// A part holds the samples of a profiler since Start or the last TakeTrace.
 type part struct {
 	build  *profile.Builder
-	coarse bool // some samples have no time of their own
+	coarse bool // some samples have only the time of their window
 
 	// The description of the trace, see Profiler.describe.
 	engine           profile.Engine
@@ -21,12 +21,8 @@ type part struct {
 	stats            profile.Stats
 }
 
-func newPart(keep func(*profile.Call) bool) *part {
-	return &part{build: profile.NewBuilder(keep)}
-}
-
-// add records a sample, and returns the counts of the part's samples.
-func (p *part) add(sm *sampling.Sample, ran ranFor) profile.Stats {
+// add adds a sample, and returns the counts of the part's samples.
+func (p *part) add(sm *sampling.Sample, ran attribution) profile.Stats {
 	p.build.Add(sm.Stack, profile.Sample{
 		Timestamp: time.Duration(sm.At), ContextID: p.build.Context(ran.key(), ran.context),
 		Count: sm.Count, Weight: sm.Weight, Marker: sm.Marker, Truncated: sm.Cut,
@@ -35,7 +31,7 @@ func (p *part) add(sm *sampling.Sample, ran ranFor) profile.Stats {
 	return p.build.Stats()
 }
 
-// trace returns the part's trace, by the clock of samples. The part must not be used any more.
+// trace returns the part's trace with times of [sampling.Now], and ends the use of the part.
 func (p *part) trace() *profile.Trace {
 	t := p.build.Trace(endName)
 	t.Modules = p.modules

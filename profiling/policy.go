@@ -18,8 +18,8 @@ const (
 // PERFLINE_PROFILING forbids (JS Self-Profiling, Feature Policy).
 var ErrNotAllowed = permission.ErrNotAllowed
 
-// A Policy says what remote callers may profile: those outside the program, by a request for
-// example. The zero Policy allows nothing (the feature's default allowlist is "none").
+// A Policy says what callers outside the program may profile, by a request for example. The zero
+// Policy allows nothing (the feature's default allowlist is "none").
 type Policy struct {
 	Remote bool // remote callers may profile
 
@@ -29,9 +29,8 @@ type Policy struct {
 	Modules []string
 }
 
-// Start is [Start] for a remote caller. o.Modules must be among the policy's modules;
-// empty means all of these. The error wraps [ErrNotAllowed] if the policy
-// forbids it.
+// Start is [Start] for a remote caller. o.Modules must be among the policy's modules; empty means
+// all of the policy's modules. The error wraps [ErrNotAllowed] if the policy forbids the profile.
 func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	of := remote.Policy(p)
 	if err := of.Check(); err != nil {

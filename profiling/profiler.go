@@ -17,65 +17,62 @@ import (
 // A State is the state of a profiler (JS Self-Profiling, States).
 type State string
 
-// The states.
 const (
 	Started State = "started" // samples are taken
 	Paused  State = "paused"  // other code uses the CPU profiler
 	Stopped State = "stopped" // for good
 )
 
-// A Profiler takes samples until it is stopped (JS Self-Profiling, The Profiler
-// Interface; Profiling Sessions). Its methods may be called concurrently.
+// A Profiler takes samples until Stop (JS Self-Profiling, The Profiler Interface; Profiling
+// Sessions). Its methods may be called concurrently.
 type Profiler struct {
-	// The fields without a guard belong to the hub's goroutine until closed is set, then to
-	// makeTrace.
+	// The hub's goroutine owns the fields up to full. makeTrace owns them after closed is set.
 
-	hub    *hub
-	o      Options
-	axis   axis                     // of its timeline
-	keep   func(*profile.Call) bool // reports whether a call is a frame; nil for all
-	part   *part                    // the samples since begun, or since TakeTrace
-	thin   thinner
-	begun  int64  // by sampling.Now
-	from   int64  // when part began: begun, or when the one before was taken
-	unhold func() // ends the labelling of spans
-	closed bool   // it takes no samples any more
-	full   bool   // because it has as many as it may
+	hub           *hub
+	o             Options
+	axis          axis                     // converts times to the timeline
+	keep          func(*profile.Call) bool // whether a call becomes a frame; nil for all calls
+	part          *part                    // the samples since partStart
+	thin          thinner
+	startedAt     int64  // by sampling.Now; 0 before the first sample may come
+	partStart     int64  // by sampling.Now: Start or the last TakeTrace
+	releaseLabels func() // ends the labelling of spans
+	closed        bool   // no further samples are taken
+	full          bool   // closed because the buffer is full
 
 	listeners listeners
 
 	stopping atomic.Bool
-	ended    atomic.Int64 // by sampling.Now, when it was stopped; 0 before
-	ready    sync.Mutex   // locked until result and err are there; see hub.do
+	endedAt  atomic.Int64 // by sampling.Now; 0 until the profiler is stopped or full
+	ready    sync.Mutex   // locked until result and err are set; see hub.do
 	result   *profile.Trace
 	err      error
 
-	mu       sync.Mutex // guards what follows
-	unwatch  func() bool
-	finished bool
-	engine   profile.Engine
-	fallback string // the reason why engine is no better one
-	interval time.Duration
-	paused   int64 // since when, by sampling.Now; 0 while it is not
-	busy     bool  // other code had the CPU profiler since then
-	everBusy bool  // busy was set since begun
-	sampled  bool  // a sample was taken since begun
-	stats    profile.Stats
-	// The CPU time that the process used while samples were taken, since from. It goes up to the
-	// moment at which the process had used cpuMark in all.
-	cpuTime, cpuMark time.Duration
+	mu        sync.Mutex // guards the fields below
+	stopWatch func() bool
+	finished  bool
+	engine    profile.Engine
+	fallback  string // see Fallback
+	interval  time.Duration
+	pausedAt  int64 // when the gap began, by sampling.Now; 0 outside gaps
+	busy      bool  // other code had the CPU profiler in this gap
+	everBusy  bool  // busy was set since Start
+	sampled   bool  // a sample was taken since Start
+	stats     profile.Stats
+	cpuTime   time.Duration // the process's since partStart, without gaps, up to cpuMark
+	cpuMark   time.Duration // the process's CPU time when cpuTime was last counted
 }
 
-// Start begins to sample. When it returns, the profiler samples, or is paused because
-// other code uses the CPU profiler. The profiler ends with [Profiler.Stop], when its buffer
-// is full, or when ctx is done, which may be so already. Timestamps are since the origin of the
-// timeline in ctx, or of the process timeline if there is none.
+// Start begins to sample. When it returns, the profiler samples, or is paused because other code
+// uses the CPU profiler. The profiler ends with [Profiler.Stop], when its buffer is full, or when
+// ctx is done, also if ctx is done already. Timestamps are since the origin of the timeline in ctx,
+// or else of the process timeline.
 //
-// A program that replaces itself by syscall.Exec has to stop its profilers before: signals of the
-// CPU profiler end the next program.
+// A program that replaces itself by syscall.Exec must stop its profilers first: signals of the CPU
+// profiler end the next program.
 //
-// Errors name the option, its value and the rule. They wrap [ErrNotAllowed] if
-// PERFLINE_PROFILING forbids profiling.
+// Errors name the option, its value and the rule. They wrap [ErrNotAllowed] if PERFLINE_PROFILING
+// forbids profiling.
 func Start(ctx context.Context, o Options) (*Profiler, error) {
 	if err := permission.Check(); err != nil {
 		return nil, err
@@ -103,8 +100,9 @@ func Start(ctx context.Context, o Options) (*Profiler, error) {
 func newProfiler(h *hub, o Options, tl *observer.Timeline,
 	keep func(*profile.Call) bool) *Profiler {
 	p := &Profiler{
-		hub: h, o: o, keep: keep, part: newPart(keep), thin: thinner{wall: h.wall},
-		axis: axis{timeline: tl}, listeners: listeners{report: (*record.Timeline)(tl)},
+		hub: h, o: o, keep: keep, part: &part{build: profile.NewBuilder(keep)},
+		thin: thinner{wall: h.wall}, axis: axis{timeline: tl},
+		listeners: listeners{report: (*record.Timeline)(tl)},
 	}
 	p.ready.Lock()
 	p.axis.read()
@@ -116,7 +114,7 @@ func (p *Profiler) watch(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.finished {
-		p.unwatch = context.AfterFunc(ctx, p.stop)
+		p.stopWatch = context.AfterFunc(ctx, p.stop)
 	}
 }
 
@@ -128,23 +126,23 @@ func (p *Profiler) SampleInterval() time.Duration {
 	return p.interval
 }
 
-// State returns whether samples are taken.
+// State returns [Started], [Paused] or [Stopped].
 func (p *Profiler) State() State {
-	if p.ended.Load() != 0 {
+	if p.endedAt.Load() != 0 {
 		return Stopped
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.paused != 0 {
+	if p.pausedAt != 0 {
 		return Paused
 	}
 	return Started
 }
 
-// Stopped reports whether the state is [Stopped]. It is as soon as Stop is called.
+// Stopped reports whether the state is [Stopped]: from the call of Stop on.
 func (p *Profiler) Stopped() bool { return p.State() == Stopped }
 
-// Engine returns the engine that samples now. It changes when [profile.EngineCPU] fails, or works
+// Engine returns the engine in use. The engine changes when [profile.EngineCPU] fails, or works
 // again.
 func (p *Profiler) Engine() profile.Engine {
 	p.mu.Lock()
@@ -153,21 +151,17 @@ func (p *Profiler) Engine() profile.Engine {
 }
 
 // Fallback returns the reason why [profile.EngineWindow] samples instead of [profile.EngineCPU], or
-// why [profile.EngineWall] takes the slower profiles of runtime/pprof. It returns "" when the
-// engine is the best one.
+// why [profile.EngineWall] takes the slower profiles of runtime/pprof. It returns "" while the best
+// engine samples.
 func (p *Profiler) Fallback() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.fallback
 }
 
-// Stats returns the profiler's counts since Start, or since the last call of [Profiler.TakeTrace].
-func (p *Profiler) Stats() profile.Stats { return p.counts() }
-
-// TakeTrace returns what was sampled since Start, or since its last call, and the
-// profiler goes on with an empty buffer: for continuous profiling. Each sample is in
-// exactly one trace. A trace without samples is no error as long as the
-// profiler goes on. When the profiler has ended, TakeTrace is Stop.
+// TakeTrace returns the samples since Start or the last TakeTrace, for continuous profiling. The
+// profiler continues with an empty buffer. Each sample is in exactly one trace. While the profiler
+// runs, a trace without samples is no error. After the profiler's end, TakeTrace is Stop.
 func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	if t := p.takePart(); t != nil {
 		return t, nil
@@ -175,13 +169,13 @@ func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	return p.Stop()
 }
 
-// Stop ends the profiler and returns its trace, with everything sampled before the
-// call. That can take some milliseconds. Further calls return the same trace, as does
-// Stop of a profiler whose buffer was full. The trace is shared: change a copy.
+// Stop ends the profiler and returns its trace, with all samples from before the call. That can
+// take some milliseconds. Further calls return the same trace, as does Stop of a profiler whose
+// buffer was full. Callers share the trace and must not change it.
 //
-// It fails if the engine did, with the trace up to then. When no sample was taken since Start, and
-// other code had the CPU profiler for a part of that time or all of it, the error wraps [ErrBusy].
-// [profile.Stats] of the trace says for how long other code had it.
+// When the engine failed, Stop returns its error, and the trace up to the failure. When the
+// profiler took no sample, and other code had the CPU profiler for any part of the time, the error
+// wraps [ErrBusy]. [profile.Stats] of the trace says for how long.
 func (p *Profiler) Stop() (*profile.Trace, error) {
 	p.stop()
 	return p.result, p.err

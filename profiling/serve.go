@@ -12,7 +12,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// serving has an element for each profile that ServeProfile takes. One may take 200 MB.
+// serving limits the profiles that ServeProfile takes at a time. A profile may need 200 MB.
 var serving = make(chan struct{}, 2)
 
 // ServeProfile serves /debug/pprof/profile beside other profilers. The handler of net/http/pprof
@@ -32,8 +32,8 @@ var serving = make(chan struct{}, 2)
 // are 10 ms of CPU time apart. Their weights are as measured, as in runtime/pprof. They have the
 // labels of the local root span that they ran for: of a request, its server span.
 //
-// Clients see functions of all modules: [Policy] does not apply. Two profiles are taken at a time,
-// as one may take 200 MB.
+// Clients see functions of all modules: [Policy] does not apply. A profile may need 200 MB, so two
+// may run at a time.
 //
 // Errors are 400 for a wrong parameter, 405 for another method than GET, 403 if PERFLINE_PROFILING
 // is off or a browser asks on behalf of a page of another site, and 409 if other code had the CPU
@@ -115,10 +115,10 @@ func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body.Bytes()) // an error means that the client went away
 }
 
-// extendDeadline extends the server's WriteTimeout by the length of the profile.
+// extendDeadline extends the server's WriteTimeout by the length of the profile. net/http/pprof
+// extends it in the same way: without that, the response would come too late.
 func extendDeadline(w http.ResponseWriter, r *http.Request, length time.Duration) {
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 {
-		// Without that, the response may come too late, as with net/http/pprof.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.WriteTimeout + length))
 	}
 }

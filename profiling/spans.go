@@ -4,71 +4,68 @@ import (
 	"strings"
 	"unsafe"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/profiling/internal/sampling"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// ranFor is what a sample ran for: the span that was active on its goroutine, and the
-// program's own labels.
-type ranFor struct {
+// An attribution names the span that was active on a sample's goroutine, and the program's own
+// labels.
+type attribution struct {
 	tag  unsafe.Pointer
 	span *spanlabels.Span
 	user []spanlabels.Label
-	text []spanlabels.Label // of an engine that has no tags
+	text []spanlabels.Label // all labels, from an engine without tags
 }
 
-func resolve(s *sampling.Sample) (r ranFor) {
+func resolve(s *sampling.Sample) attribution {
+	a := attribution{tag: s.Tag, text: s.Labels}
 	if s.Tag != nil {
-		r.tag = s.Tag
-		r.span, r.user = spanlabels.Resolve(s.Tag, s.At)
+		a.span, a.user = spanlabels.Resolve(s.Tag, s.At)
 	}
-	r.text = s.Labels
-	return r
+	return a
 }
 
-// of returns what it ran for in a profiler of these spans.
-func (r *ranFor) of(spans Selection) ranFor {
-	of := *r
-	if spans == LocalRoots && of.span != nil {
-		of.span = of.span.Root()
+// of returns the attribution for a profiler that selects these spans.
+func (a attribution) of(spans Selection) attribution {
+	if spans == LocalRoots && a.span != nil {
+		a.span = a.span.Root()
 	}
-	return of
+	return a
 }
 
-// key is equal for what is the same. It is nil for nothing.
-func (r *ranFor) key() any {
+// key returns the identity of a: equal keys mean equal attributions. It is nil without span and
+// labels.
+func (a *attribution) key() any {
 	switch {
-	case len(r.text) > 0:
+	case len(a.text) > 0:
 		var b strings.Builder
-		for _, l := range r.text {
+		for _, l := range a.text {
 			b.WriteString(l.Key + "\x00" + l.Value + "\x00")
 		}
 		return b.String()
-	case len(r.user) > 0:
-		return labelledRun{r.tag, r.span}
-	case r.span != nil:
-		return r.span
+	case len(a.user) > 0:
+		return labelledSpan{a.tag, a.span}
+	case a.span != nil:
+		return a.span
 	}
 	return nil
 }
 
-// labelledRun is a span's run on goroutines with the labels at tag, whose address
-// nothing else gets while this is kept.
-type labelledRun struct {
+// A labelledSpan is a span on goroutines with labels of the program. It keeps tag, so that other
+// labels do not get the same address.
+type labelledSpan struct {
 	tag  unsafe.Pointer
 	span *spanlabels.Span // nil for none
 }
 
-// endName is the name that the span of a key ended with, see [profile.Builder.Trace].
+// endName returns the name at the end of the span of a key, see [profile.Builder.Trace].
 func endName(key any) string {
 	var span *spanlabels.Span
 	switch k := key.(type) {
 	case *spanlabels.Span:
 		span = k
-	case labelledRun:
+	case labelledSpan:
 		span = k.span
 	}
 	if span == nil {
@@ -77,18 +74,14 @@ func endName(key any) string {
 	return span.EndName()
 }
 
-// context describes it.
-func (r *ranFor) context(any) (c profile.SampleContext) {
-	user := r.user
-	if r.span != nil {
-		c = profile.SampleContext{TraceID: r.span.TraceID(), SpanID: r.span.SpanID(),
-			SpanName: r.span.Name()}
+// context returns the attribution as the context of samples.
+func (a *attribution) context(any) (c profile.SampleContext) {
+	user, span := a.user, a.span
+	if span != nil {
+		c.TraceID, c.SpanID, c.SpanName = span.TraceID(), span.SpanID(), span.Name()
 	}
-	if len(r.text) > 0 {
-		var traceID trace.TraceID
-		var spanID trace.SpanID
-		traceID, spanID, c.SpanName, user, _ = spanlabels.FromText(r.text)
-		c.TraceID, c.SpanID = traceID, spanID
+	if len(a.text) > 0 {
+		c.TraceID, c.SpanID, c.SpanName, user, _ = spanlabels.FromText(a.text)
 	}
 	for _, l := range user {
 		c.Labels = append(c.Labels, profile.Label(l))

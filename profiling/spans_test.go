@@ -11,7 +11,7 @@ import (
 
 // Of an engine that knows labels as text only, a sample's context is what they say.
 func TestContextFromText(t *testing.T) {
-	at := func(list ...spanlabels.Label) ranFor { return resolve(&sampling.Sample{Labels: list}) }
+	at := func(list ...spanlabels.Label) attribution { return resolve(&sampling.Sample{Labels: list}) }
 	span := []spanlabels.Label{{Key: "app", Value: "shop"}, {Key: "span_id", Value: "0000000000000102"}, {Key: "span_name", Value: "query"}, {Key: "trace_id", Value: "0000000000000000000000000000000a"}}
 	of := at(span...)
 	want := profile.SampleContext{TraceID: [16]byte{15: 10}, SpanID: [8]byte{6: 1, 7: 2}, SpanName: "query", Labels: []profile.Label{{Key: "app", Value: "shop"}}}

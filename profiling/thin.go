@@ -7,26 +7,24 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A thinner chooses the samples of an engine for a profiler whose interval is longer than the
-// engine's.
+// A thinner chooses an engine's samples for a profiler with a longer interval.
 //
-// It chooses CPU samples at random within each interval of CPU time: every
-// fifth sample would favour a thread when several take turns. It takes or leaves the samples of
-// a wall tick together.
+// It chooses CPU samples at random within each interval of CPU time: every fifth sample would
+// favour a thread when several take turns. It chooses all samples of a wall tick, or none.
 type thinner struct {
 	wall     bool
 	interval time.Duration
 
-	// CPU: time that passed, the interval it is in, and when in it a sample is due.
+	// For CPU samples: the CPU time up to now, and the interval and the moment of the next choice.
 	passed, stratum, due float64
-	// Wall: the tick looked at last, whether it was taken, and the one taken before.
+	// For wall samples: the last tick and the last chosen tick.
 	tick, taken int64
-	turnOfTick  bool
-	begun       int64         // when the profiler began
-	share       time.Duration // the wall time that one goroutine's sample stands for
+	turnOfTick  bool          // tick is chosen
+	startedAt   int64         // when the profiler began
+	share       time.Duration // the wall time of one goroutine's sample
 }
 
-// set changes the interval. The engine's interval is not longer.
+// set changes the interval, which must not be shorter than the engine's.
 func (t *thinner) set(interval time.Duration) {
 	if interval != t.interval {
 		t.interval, t.passed, t.stratum = interval, 0, 0
@@ -34,8 +32,8 @@ func (t *thinner) set(interval time.Duration) {
 	}
 }
 
-// turn reports whether the profiler takes the sample, and changes its count and its
-// weight to what it then stands for.
+// turn reports whether the profiler takes the sample, and sets its count and weight for the
+// profiler's interval.
 func (t *thinner) turn(s *sampling.Sample) bool {
 	if t.wall {
 		return t.wallTurn(s)
@@ -55,14 +53,14 @@ func (t *thinner) turn(s *sampling.Sample) bool {
 func (t *thinner) wallTurn(s *sampling.Sample) bool {
 	if s.At != t.tick {
 		t.tick = s.At
-		// A tick that comes a little early is still the one meant.
+		// A tick may come a little early.
 		t.turnOfTick = t.taken == 0 || time.Duration(s.At-t.taken) >= t.interval-t.interval/8
 		if t.turnOfTick {
 			t.share = s.Weight / time.Duration(max(1, s.Count))
 			if t.taken != 0 {
 				t.share = time.Duration(s.At - t.taken)
 			} else {
-				t.share = min(t.share, time.Duration(s.At-t.begun))
+				t.share = min(t.share, time.Duration(s.At-t.startedAt))
 			}
 			t.taken = s.At
 		}

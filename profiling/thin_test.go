@@ -90,7 +90,7 @@ func TestThinnerOfWallTicks(t *testing.T) {
 		}
 	}
 	// The first tick stands for the engine's own interval.
-	late := thinner{wall: true, begun: int64(time.Second)}
+	late := thinner{wall: true, startedAt: int64(time.Second)}
 	late.set(30 * time.Millisecond)
 	s := sampling.Sample{At: int64(time.Second) + int64(time.Millisecond), Count: 2, Weight: 2 * time.Minute}
 	if !late.turn(&s) || s.Weight != 2*time.Millisecond {

@@ -9,14 +9,14 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// The options of the CPU profiler. A sample takes 48 bytes, and a core gives at most one each 10
-// ms: the buffer is for some hundred cores through the default interval.
+// The options of the CPU profiler. A sample takes 48 bytes, and a core gives at most one sample
+// each 10 ms: the buffer holds the default interval of some hundred cores.
 const (
 	sampleInterval = 10 * time.Millisecond
 	bufferSize     = 1 << 20
 )
 
-// A Profiler samples the CPU. Tests have one of their own.
+// A Profiler samples the CPU. Tests have a fake.
 type Profiler interface {
 	TakeTrace() (*profile.Trace, error)
 	Stop() (*profile.Trace, error)
@@ -27,18 +27,16 @@ type Profiler interface {
 
 var _ Profiler = (*profiling.Profiler)(nil)
 
-// A cpuProfile is the CPU profile of the process, cut into parts without gaps. It belongs to the
-// source's goroutine, except for status.
+// A cpuProfile is the CPU profile of the process, cut into parts without gaps. The source's
+// goroutine calls the methods, except for status.
 type cpuProfile struct {
-	start func(full func()) (Profiler, error)
-	// has a value when the profiler has stopped because its buffer is full
-	full chan struct{}
-	// nil when the last one ended and no other could be started
-	current     atomic.Pointer[Profiler]
+	start       func(full func()) (Profiler, error)
+	full        chan struct{}            // has an item when the profiler's buffer is full
+	current     atomic.Pointer[Profiler] // nil after a failed start
 	calibration calibration
 }
 
-// status returns the profiler's state, the engine that samples, and why it is not the best one.
+// status returns the state, the engine and the fallback's reason of the profiler.
 func (c *cpuProfile) status() (state profiling.State, engine profile.Engine, fallback string) {
 	if p := c.current.Load(); p != nil {
 		return (*p).State(), (*p).Engine(), (*p).Fallback()
@@ -46,12 +44,11 @@ func (c *cpuProfile) status() (state profiling.State, engine profile.Engine, fal
 	return profiling.Stopped, "", ""
 }
 
-// begin starts a profiler.
 func (c *cpuProfile) begin() error {
 	p, err := c.start(func() {
 		select {
 		case c.full <- struct{}{}:
-		default: // it has one already
+		default:
 		}
 	})
 	if err != nil {
@@ -62,8 +59,8 @@ func (c *cpuProfile) begin() error {
 	return nil
 }
 
-// cut returns the samples since the last cut. It restarts a profiler that has ended, except at the
-// last cut. With an error it also returns the samples that there were.
+// cut returns the samples since the last cut, also with an error. Unless last is set, it replaces a
+// profiler that has ended.
 func (c *cpuProfile) cut(last bool) (parts []*profile.Trace, restarted bool, err error) {
 	current := c.current.Load()
 	if current == nil {
@@ -84,7 +81,7 @@ func (c *cpuProfile) cut(last bool) (parts []*profile.Trace, restarted bool, err
 	if last || p.State() != profiling.Stopped {
 		return parts, false, err
 	}
-	// It stopped before this part, which is then its last one, or after it.
+	// The profiler stopped before this part, which is then the last one, or after it.
 	final, err := p.Stop()
 	if final != nil && final != t {
 		parts = append(parts, final)

@@ -20,25 +20,24 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Receiver is a place where profiles go, as its package and a program's configuration describe
-// it.
+// A Receiver is a destination of profiles, described by its package and a program's configuration.
 type Receiver struct {
 	Package string       // begins errors: "pyroscope"
 	Config  fmt.Stringer // without secrets
 	Logger  *slog.Logger // wins over the one of an Environment
 
-	// Open checks the configuration, and makes what encodes profiles and delivers them. It gets an
-	// Environment with all fields but Process.
+	// Open checks the configuration, and makes the encoder and the delivery. Its Environment has
+	// all fields but Process.
 	Open func(Environment) (*Delivery, error)
 }
 
-// An Environment has what exporters get from their caller. The zero value is ready.
+// An Environment has the caller's inputs for exporters. The zero value is ready.
 type Environment struct {
 	Resource *resource.Resource // of the service
 	Logger   *slog.Logger       // nil means slog.Default()
 	Vars     *environ.Reader    // nil means one for each exporter: each logs wrong variables
 
-	// Process makes the origin of the profiles; nil means ThisProcess. Tests have one of their own.
+	// Process makes the source of the profiles; nil means ThisProcess. Tests set a fake.
 	Process func(context.Context, profiling.Selection) Process
 }
 
@@ -46,36 +45,36 @@ type Environment struct {
 type Delivery struct {
 	Settings
 	Sink
-	Queue interface { // which Sink fills
+	Queue interface { // filled by Sink
 		Stats() queue.Stats
 		Reason() error
 		Flush(context.Context) error
 		Shutdown(context.Context) error
 	}
 	To         string       // the receiver, without secrets
-	Close      func() error // closes the connections, after Queue is shut down
-	ProfileIDs bool         // the spans that samples name carry the attribute pyroscope.profile.id
+	Close      func() error // closes the connections, after the shutdown of Queue
+	ProfileIDs bool         // selected spans carry the attribute pyroscope.profile.id
 
 	name string // of the package
 }
 
-// giveUp is the number of attempts in a row after whose failure Flush and Shutdown give up.
+// giveUp is the number of failed attempts in a row after which Flush and Shutdown give up.
 const giveUp = 3
 
-// NewQueue returns a queue whose items travel alone. The oldest are dropped when newer ones need
-// their room. q has the fields To and Send.
+// NewQueue returns a queue whose items travel alone. A full queue drops the oldest items. q has the
+// fields To and Send.
 func NewQueue[T queue.Item](s Settings, q queue.Config[T]) *queue.Queue[T] {
 	q.What, q.MaxBytes, q.Logger = "profiles", s.QueueBytes, s.Logger
 	q.BatchCount, q.DropOldest, q.GiveUp = 1, true, giveUp
 	return queue.New(q)
 }
 
-// An Exporter is the [profiling.Exporter] of a receiver. It takes profiles by its own Start, or
-// shares a source with others: see [StartExporters].
+// An Exporter is the [profiling.Exporter] of a receiver. Its Start makes a source; [StartExporters]
+// makes a source for several exporters.
 type Exporter struct {
 	receiver Receiver
 
-	mu       sync.Mutex // guards what follows, which is nil before the start
+	mu       sync.Mutex // guards the fields below, which are nil before the start
 	run      *Run
 	delivery *Delivery
 }
@@ -109,7 +108,7 @@ func (e *Exporter) Stats() profiling.ExporterStats {
 	if r == nil {
 		return profiling.ExporterStats{}
 	}
-	s := e.delivery.stats() // which the start made with the run, and nothing changes
+	s := e.delivery.stats() // nothing changes e.delivery after the start
 	s.ContinuousStats = r.source.Stats()
 	return s
 }
@@ -117,7 +116,7 @@ func (e *Exporter) Stats() profiling.ExporterStats {
 // LastMinute is [Source.LastMinute].
 func (e *Exporter) LastMinute() *profile.Trace { return e.started().LastMinute() }
 
-// started returns what the start made, or nil.
+// started returns the Run of the start, or nil.
 func (e *Exporter) started() *Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -151,7 +150,7 @@ func (d *Delivery) stats() profiling.ExporterStats {
 }
 
 // flush waits until all profiles are delivered or lost. taken is the error of the source. before
-// has the counts of the time before the last profiles were taken, which may be lost already.
+// are the counts from before the last profiles were taken, some of which may already be lost.
 func (d *Delivery) flush(ctx context.Context, taken error, before queue.Stats) error {
 	if taken != nil {
 		return fmt.Errorf("%s: flushing to %s: %w", d.name, d.To, taken)
@@ -167,7 +166,8 @@ func (d *Delivery) flush(ctx context.Context, taken error, before queue.Stats) e
 	return nil
 }
 
-// shutdown delivers what waits, and closes the connections. taken is the error of the source.
+// shutdown delivers the pending profiles, and closes the connections. taken is the error of the
+// source.
 func (d *Delivery) shutdown(ctx context.Context, taken error) (err error) {
 	if taken != nil {
 		err = fmt.Errorf("%s: the last profiles were not taken before Shutdown's context was over: %w",

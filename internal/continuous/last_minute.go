@@ -9,25 +9,23 @@ import (
 )
 
 const (
-	remembered = time.Minute
-	// Parts stay in memory until no call of LastMinute came for memoryTime.
-	memoryTime = 5 * time.Minute
-	// maxRemembered is how many samples stay in memory. A sample takes 48 bytes.
-	maxRemembered = 1 << 18
+	memorySpan = time.Minute     // the age of the oldest sample in memory
+	memoryTime = 5 * time.Minute // from the last call of LastMinute to the release of the memory
+	maxSamples = 1 << 18         // in memory, 48 bytes each
 )
 
-// A memory has the CPU samples of the last minute.
+// A memory holds the CPU samples of the last minute.
 type memory struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	parts   []CPU      // by End
 	samples int
 	until   time.Time // the end of the time in which parts are added
 }
 
-// LastMinute returns the CPU samples of the last minute, as far as they have been taken: samples
-// are taken at each interval. The first call returns an empty trace. From then on the source holds
-// the samples in memory, until no call came for five minutes. It holds at most 2^18 samples, and
-// then not all of a minute. Started and Stopped of the trace have the time of the samples.
+// LastMinute returns the CPU samples of the last minute, up to the last complete interval. The
+// first call returns an empty trace. From then on the source keeps samples in memory, until five
+// minutes after the last call. It keeps at most 2^18 samples, which may be less than a minute.
+// Started and Stopped of the trace are the time of the samples.
 func (s *Source) LastMinute() *profile.Trace {
 	now := s.c.Process.Now()
 	m := s.memory.Load()
@@ -46,8 +44,7 @@ func (m *memory) read(now time.Time) *profile.Trace {
 	m.mu.Unlock()
 	traces := make([]*profile.Trace, 0, len(parts))
 	for _, p := range parts {
-		// of the part, by the clock of the trace
-		from := p.Trace.Stopped - max(0, remembered-now.Sub(p.End))
+		from := p.Trace.Stopped - max(0, memorySpan-now.Sub(p.End)) // by the clock of the trace
 		if p.Trace.Started < from {
 			late := p.Trace.Select(func(s profile.Sample) bool { return s.Timestamp >= from })
 			late.Started = from
@@ -58,7 +55,7 @@ func (m *memory) read(now time.Time) *profile.Trace {
 	return profile.Join(traces...)
 }
 
-// add adds a part. Without a call of LastMinute in the last minutes it forgets all.
+// add adds a part. After memoryTime without a call of LastMinute it removes all parts.
 func (m *memory) add(c CPU, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,8 +63,8 @@ func (m *memory) add(c CPU, now time.Time) {
 		m.parts, m.samples = nil, 0
 		return
 	}
-	if n := len(c.Trace.Samples); n > maxRemembered { // a quarter of a minute on 175 processors
-		newest := c.Trace.With(slices.Values(c.Trace.Samples[n-maxRemembered:]))
+	if n := len(c.Trace.Samples); n > maxSamples { // a quarter of a minute on 175 processors
+		newest := c.Trace.With(slices.Values(c.Trace.Samples[n-maxSamples:]))
 		newest.Started = newest.Samples[0].Timestamp
 		c.Trace = newest
 	}
@@ -76,12 +73,12 @@ func (m *memory) add(c CPU, now time.Time) {
 	m.forget(now)
 }
 
-// forget removes the parts that ended before the last minute, and the oldest if there are too many
-// samples. m.mu is held.
+// forget removes parts from before the last minute, and the oldest parts beyond maxSamples. m.mu is
+// held.
 func (m *memory) forget(now time.Time) {
-	for len(m.parts) > 0 && (m.samples > maxRemembered || now.Sub(m.parts[0].End) >= remembered) {
+	for len(m.parts) > 0 && (m.samples > maxSamples || now.Sub(m.parts[0].End) >= memorySpan) {
 		m.samples -= len(m.parts[0].Trace.Samples)
-		m.parts[0] = CPU{} // the memory of the list must not hold it
+		m.parts[0] = CPU{} // frees the samples: the array outlives the slice
 		m.parts = m.parts[1:]
 	}
 }

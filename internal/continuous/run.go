@@ -11,19 +11,19 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Run is a source and the deliveries of its profiles. Its methods may be called concurrently.
-// Those of a nil Run do nothing.
+// A Run is a source and the deliveries of its profiles. The methods may be called concurrently. The
+// methods of a nil Run do nothing.
 type Run struct {
 	source     *Source
 	deliveries []*Delivery
-	releaseIDs func() // ends the attribute pyroscope.profile.id of spans; nil if there is none
+	releaseIDs func() // ends the attribute pyroscope.profile.id of spans; may be nil
 
 	shutdown within.Once
 }
 
-// StartExporters starts exporters that share one source. The shortest Interval and LeakInterval
-// and the largest selection of Spans count for all of them. Errors wrap [profiling.ErrNotAllowed]
-// if PERFLINE_PROFILING forbids profiling. After an error, nothing runs.
+// StartExporters starts exporters that share one source. The source uses the shortest Interval and
+// LeakInterval and the largest selection of Spans. Errors wrap [profiling.ErrNotAllowed] if
+// PERFLINE_PROFILING forbids profiling. After an error, nothing runs.
 func StartExporters(ctx context.Context, env Environment, exporters ...*Exporter) (*Run, error) {
 	r := &Run{}
 	fail := func(err error) (*Run, error) {
@@ -67,7 +67,7 @@ func StartExporters(ctx context.Context, env Environment, exporters ...*Exporter
 	return r, nil
 }
 
-// each calls f for each delivery at the same time, and joins the errors in the order of the
+// each calls f for all deliveries concurrently, and joins the errors in the order of the
 // deliveries.
 func (r *Run) each(f func(i int, d *Delivery) error) error {
 	errs := make([]error, len(r.deliveries))

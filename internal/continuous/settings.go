@@ -15,14 +15,14 @@ import (
 const (
 	DefaultInterval   = 15 * time.Second
 	minInterval       = time.Second
-	maxInterval       = 30 * time.Minute // servers refuse what began an hour ago
+	maxInterval       = 30 * time.Minute // servers refuse profiles that began an hour ago
 	maxLeakInterval   = 24 * time.Hour
 	defaultQueueBytes = 16 << 20 // some minutes to tens of minutes of a busy service
 )
 
 const envLeaks = "PERFLINE_LEAK_INTERVAL"
 
-// Settings are the fields that the configurations of all receivers have.
+// Settings are the common fields of the receivers' configurations.
 type Settings struct {
 	Interval, LeakInterval time.Duration
 	Spans                  profiling.Selection
@@ -30,13 +30,12 @@ type Settings struct {
 	Logger                 *slog.Logger
 }
 
-// InRange reports whether profiles may be taken at an interval.
+// InRange reports whether d is a valid Interval.
 func InRange(d time.Duration) bool { return d >= minInterval && d <= maxInterval }
 
 // Resolve returns s with its defaults, or an error that names the field, the value and the rule.
-// interval is the name of the field Interval. LeakInterval is negative then unless s or
-// PERFLINE_LEAK_INTERVAL asks for leaked goroutines. vars logs a wrong variable, which counts as
-// unset.
+// interval is the name of the field Interval. LeakInterval becomes negative unless s or
+// PERFLINE_LEAK_INTERVAL enables the profile. vars logs a wrong variable, which counts as unset.
 func (s Settings) Resolve(vars *environ.Reader, interval string) (Settings, error) {
 	leaks := func(d time.Duration) bool { return d >= minInterval && d <= maxLeakInterval }
 	s.Interval = cmp.Or(s.Interval, DefaultInterval)
@@ -62,7 +61,7 @@ func (s Settings) Resolve(vars *environ.Reader, interval string) (Settings, erro
 	return s, nil
 }
 
-// with returns the settings of a source for receivers with s and for one with t.
+// with returns the settings of a source that serves receivers with s and with t.
 func (s Settings) with(t Settings) Settings {
 	if s.Interval == 0 {
 		return t

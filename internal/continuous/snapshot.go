@@ -22,11 +22,11 @@ const (
 	Leak      = "goroutineleak" // also the name of the runtime's profile
 )
 
-// A Snapshot is a profile that the runtime keeps. It has what was added since the last snapshot,
-// except for memory in use and goroutines, which are of the moment. Each frame has a name.
+// A Snapshot is a profile of the runtime: the changes since the last snapshot, but memory in use
+// and goroutines as they are now. Each frame has a name.
 type Snapshot struct {
 	Kind string
-	// Take writes the profile in pprof's format. It writes nothing if there is nothing in it.
+	// Take writes the profile in pprof's format, or nothing if the profile is empty.
 	Take func(io.Writer) error
 }
 
@@ -49,8 +49,8 @@ func leaks() *Snapshot {
 	return &s
 }
 
-// newSnapshot returns the snapshot of a profile as runtime/pprof writes it. Its first columns are
-// sums since the program began.
+// newSnapshot returns the snapshot of a profile of runtime/pprof, whose first columns are sums
+// since the start of the program.
 func newSnapshot(kind string, sums int) Snapshot {
 	d := newDeltas(sums)
 	return Snapshot{kind, func(w io.Writer) error {
@@ -62,7 +62,7 @@ func newSnapshot(kind string, sums int) Snapshot {
 	}}
 }
 
-// rewrite writes a profile of the runtime's as a snapshot.
+// rewrite writes a profile of the runtime as a snapshot.
 func (d *deltas) rewrite(w io.Writer, whole []byte) error {
 	p, err := profile.ParseData(whole)
 	if err != nil {
@@ -73,8 +73,8 @@ func (d *deltas) rewrite(w io.Writer, whole []byte) error {
 	return p.Compact().Write(w)
 }
 
-// unlessEmpty takes a profile only if the runtime has a record. It has none unless the application
-// switched that profile on.
+// unlessEmpty skips a profile while the runtime has no record: the application has not enabled the
+// profile.
 func unlessEmpty(records func([]runtime.BlockProfileRecord) (int, bool), s Snapshot) Snapshot {
 	return Snapshot{s.Kind, func(w io.Writer) error {
 		if n, _ := records(nil); n == 0 {
@@ -84,7 +84,7 @@ func unlessEmpty(records func([]runtime.BlockProfileRecord) (int, bool), s Snaps
 	}}
 }
 
-// deltas know the sums of the last profile.
+// deltas subtract the sums of the last profile.
 type deltas struct {
 	sums  int // columns
 	seeds [2]maphash.Seed
@@ -95,7 +95,7 @@ func newDeltas(sums int) *deltas {
 	return &deltas{sums: sums, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }
 
-// subtract leaves in p what was added since the last profile, and only samples that have something.
+// subtract reduces p to the changes since the last profile, and removes samples without values.
 func (d *deltas) subtract(p *profile.Profile) {
 	if d.sums == 0 {
 		return
@@ -112,7 +112,7 @@ func (d *deltas) subtract(p *profile.Profile) {
 		}
 		for i := range d.sums {
 			sums[i] += s.Value[i]
-			if before != nil { // the runtime may have a stack several times
+			if before != nil { // the runtime may list a stack several times
 				known := min(s.Value[i], before[i])
 				s.Value[i] -= known
 				before[i] -= known
@@ -125,8 +125,7 @@ func (d *deltas) subtract(p *profile.Profile) {
 	})
 }
 
-// stackOf appends what tells the stack of a sample from others: its addresses, and the size of its
-// allocations.
+// stackOf appends the identity of a sample's stack: its addresses, and the size of its allocations.
 func stackOf(key []byte, s *profile.Sample) []byte {
 	for _, l := range s.Location {
 		key = binary.NativeEndian.AppendUint64(key, l.Address)
@@ -137,8 +136,8 @@ func stackOf(key []byte, s *profile.Sample) []byte {
 	return key
 }
 
-// nameFrames gives a name to frames that have none, as those of C code do: the program counter.
-// Viewers leave nameless frames out, or join them.
+// nameFrames names frames without a name, such as C code, by the program counter. Viewers omit
+// nameless frames, or join them.
 func nameFrames(p *profile.Profile) {
 	last := uint64(0)
 	for _, f := range p.Function {
@@ -172,8 +171,7 @@ func (s *Snapshot) take() ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// recovered calls f, and returns its panic as an error. Profiles may have anything: they must not
-// end the program.
+// recovered returns the error or the panic of f. The content of a profile must not end the program.
 func recovered(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -16,74 +16,67 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// What profiles take must not grow with the program: a profile of 100 000 goroutines with labels
-// takes more than a second of a processor. These bound the shares of time: one in so many.
+// The time of profiles must not grow with the program: a profile of 100 000 goroutines with labels
+// takes more than a second of a processor. A kind of profile uses at most one part in so many.
 const (
-	snapshotShare = 100  // of a kind of profile
-	leakShare     = 1000 // of looking for leaked goroutines
+	snapshotShare = 100  // of a processor, for a kind of profile
+	leakShare     = 1000 // of the time, for leaked goroutines
 )
 
-// worthPuttingOff is how much CPU time a profile takes at least that puts off the next one.
-const worthPuttingOff = 100 * time.Millisecond
+// minDelayCost is the CPU time of a profile from which on the next profile is delayed.
+const minDelayCost = 100 * time.Millisecond
 
 // ErrStopped is the error of [Source.Take] after [Source.Stop].
 var ErrStopped = errors.New("profiling is stopped")
 
-// A Sink gets the profiles, one after another, on the source's goroutine. An error, or a panic,
-// counts as a profile that could not be taken. A sink changes nothing of a profile: other sinks get
-// the same one.
+// A Sink receives the profiles, one after another, on the source's goroutine. An error or a panic
+// counts as a failed profile. A sink must not change a profile: other sinks get the same one.
 type Sink interface {
-	// CPU takes the CPU samples of a time. There is at least one.
 	CPU(CPU) error
-	// Runtime takes a profile of the runtime's.
 	Runtime(Runtime) error
 }
 
-// CPU has the samples of a time.
+// CPU is a profile of CPU samples, at least one.
 type CPU struct {
-	Trace *profile.Trace
-	// multiply the samples' weights by it: then they stand for the CPU time that the process used
-	Factor float64
+	Trace  *profile.Trace
+	Factor float64   // the sum of the weights times Factor is the CPU time of the process
 	End    time.Time // when Trace stopped, by the wall clock
 }
 
-// Runtime is a profile of the runtime's.
+// Runtime is a profile of the runtime.
 type Runtime struct {
 	Kind  string
 	Data  []byte    // in pprof's format; it may have no samples
-	Since time.Time // when the last profile of the kind was taken, or the source began
+	Since time.Time // when the last profile of the kind was taken, or the source started
 	Taken time.Time
 }
 
-// Config configures [Start]. Interval, Process and Logger have to be set.
+// Config configures [Start]. Interval, Process and Logger are required.
 type Config struct {
-	Interval time.Duration // between two profiles of a kind
-	// between two profiles of leaked goroutines; 0 and less: there are none
-	LeakInterval time.Duration
+	Interval     time.Duration // between two profiles of a kind
+	LeakInterval time.Duration // between two profiles of leaked goroutines; 0 and less: no profiles
 	Sinks        []Sink
 	Process      Process
 	Logger       *slog.Logger
 }
 
-// A Process is the origin of profiles.
+// A Process is the source of profiles.
 type Process struct {
-	Now   func() time.Time
-	Clock func() time.Duration         // the time by the clock of traces
-	Spent func(f func()) time.Duration // calls f, and returns its CPU time
-	// calls full when it has stopped because its buffer is full
-	Profiler  func(full func()) (Profiler, error)
+	Now       func() time.Time
+	Clock     func() time.Duration                // the time by the clock of traces
+	Spent     func(f func()) time.Duration        // calls f, and returns its CPU time
+	Profiler  func(full func()) (Profiler, error) // full is called when the buffer is full
 	Snapshots []Snapshot
-	Leaks     *Snapshot // nil: the runtime has no profile of leaked goroutines
+	Leaks     *Snapshot // nil if the runtime has no profile of leaked goroutines
 }
 
-// ThisProcess returns the program's own process. The CPU samples name the spans that the selection
-// says.
+// ThisProcess returns this process. Its CPU samples name the selected spans.
 func ThisProcess(ctx context.Context, spans profiling.Selection) Process {
 	timeline := observer.ProcessTimeline()
 	return Process{Now: time.Now, Clock: timeline.Now, Spent: cputime.Spent,
 		Snapshots: RuntimeSnapshots(), Leaks: leaks(),
 		Profiler: func(full func()) (Profiler, error) {
-			// A timeline in ctx may have a clock of its own; profiles are of real time.
+			// A timeline in ctx may have its own clock; profiles are of real time.
 			p, err := profiling.Start(observer.NewContext(context.WithoutCancel(ctx), timeline),
 				profiling.Options{SampleInterval: sampleInterval, MaxBufferSize: bufferSize,
 					Spans: spans})
@@ -97,17 +90,17 @@ func ThisProcess(ctx context.Context, spans profiling.Selection) Process {
 
 // A Source takes profiles. Its methods may be called concurrently.
 type Source struct {
-	c   Config
-	cpu cpuProfile
-	// when the last snapshot was taken, by kind; the loop's, as due and logged
-	since map[string]time.Time
-	due   map[string]time.Time // when the next one may be taken
+	c     Config
+	takes chan chan struct{} // from Take; run closes each when the sinks have the profiles
+	stop  chan struct{}      // closed by Stop
+	done  chan struct{}      // closed at the end of run
+	once  sync.Once          // closes stop
 
-	logged map[string]bool    // events that have their one log line
-	takes  chan chan struct{} // from Take; the loop closes each when the sinks have the profiles
-	stop   chan struct{}      // closed by Stop
-	done   chan struct{}      // closed when the loop has ended
-	once   sync.Once          // of stop
+	// The goroutine of run owns these fields.
+	cpu    cpuProfile
+	since  map[string]time.Time // when the last snapshot was taken, by kind
+	due    map[string]time.Time // when the next snapshot may be taken, by kind
+	logged map[string]bool      // the events in the log
 
 	memory atomic.Pointer[memory] // of the last minute; nil until LastMinute is called
 
@@ -115,8 +108,8 @@ type Source struct {
 	stats profiling.ContinuousStats
 }
 
-// Start takes profiles from now on. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING
-// forbids profiling.
+// Start starts a source. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids
+// profiling.
 func Start(c Config) (*Source, error) {
 	s := &Source{
 		c: c, cpu: cpuProfile{start: c.Process.Profiler, full: make(chan struct{}, 1)},
@@ -128,8 +121,8 @@ func Start(c Config) (*Source, error) {
 		return nil, err
 	}
 	for i := range c.Process.Snapshots {
-		// The first profile must not have what was before Start. An error will come again when the
-		// profile is due.
+		// The first profile must not include the time before Start. A permanent error returns when
+		// the profile is due.
 		of := &c.Process.Snapshots[i]
 		_, _ = of.take()
 		s.since[of.Kind] = c.Process.Now()
@@ -142,8 +135,8 @@ func Start(c Config) (*Source, error) {
 	return s, nil
 }
 
-// Unlabelled calls f on a goroutine without labels, and returns when f has. The goroutines that f
-// starts have none either: the time of profiling and of delivery must not count as a request's.
+// Unlabelled calls f on a goroutine without labels, and returns after f. Goroutines that f starts
+// have no labels either: the time of profiling and of delivery must not count for a request.
 func Unlabelled(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -154,10 +147,10 @@ func Unlabelled(f func()) {
 	<-done
 }
 
-// unlabel takes away the labels that the calling goroutine has from the one that started it.
+// unlabel removes the labels that the calling goroutine inherited.
 func unlabel() { pprof.SetGoroutineLabels(context.Background()) }
 
-// run takes profiles.
+// run takes profiles until Stop.
 func (s *Source) run() {
 	defer close(s.done)
 	tick := time.NewTicker(s.c.Interval)
@@ -184,8 +177,8 @@ func (s *Source) run() {
 	}
 }
 
-// take takes a profile of each kind, except of leaked goroutines. Kinds that take too long are put
-// off, unless all are asked for.
+// take takes a profile of each kind, except of leaked goroutines. Unless all is set, it skips
+// expensive kinds until they are due.
 func (s *Source) take(last, all bool) {
 	s.takeCPU(last)
 	for i := range s.c.Process.Snapshots {
@@ -200,24 +193,24 @@ func (s *Source) take(last, all bool) {
 	}
 }
 
-// spend takes a profile, and decides when the next one of its kind may be taken. The CPU time
-// decides: on a busy machine, any profile takes long.
+// spend takes a profile, and sets the next time for its kind. The CPU time decides: on a busy
+// machine, any profile takes long.
 func (s *Source) spend(of *Snapshot) {
 	began := s.c.Process.Now()
 	took := s.c.Process.Spent(func() { s.takeSnapshot(of) })
-	if took < worthPuttingOff {
+	if took < minDelayCost {
 		return
 	}
 	next := snapshotShare * took
 	s.due[of.Kind] = began.Add(next)
 	if next > s.c.Interval {
-		s.log("put off "+of.Kind,
-			fmt.Sprintf("perfline: a %s profile took %v of CPU time, so that the next one comes after %v; Stats.PutOff counts those that are left out",
-				of.Kind, took.Round(time.Millisecond), next.Round(time.Second)), nil)
+		s.log("put off "+of.Kind, fmt.Sprintf("perfline: a %s profile took %v of CPU time, "+
+			"so that the next one comes after %v; Stats.PutOff counts those that are left out",
+			of.Kind, took.Round(time.Millisecond), next.Round(time.Second)), nil)
 	}
 }
 
-// lookForLeaks takes a profile of leaked goroutines, and returns when the next one is due.
+// lookForLeaks takes a profile of leaked goroutines, and returns the time until the next one.
 func (s *Source) lookForLeaks() time.Duration {
 	began := time.Now()
 	s.takeSnapshot(s.c.Process.Leaks)
@@ -226,8 +219,9 @@ func (s *Source) lookForLeaks() time.Duration {
 	if next <= s.c.LeakInterval {
 		return s.c.LeakInterval
 	}
-	s.log("put off leaks",
-		fmt.Sprintf("perfline: a profile of leaked goroutines took %v, so that the next one comes after %v", took.Round(time.Millisecond), next.Round(time.Second)), nil)
+	s.log("put off leaks", fmt.Sprintf("perfline: a profile of leaked goroutines took %v, "+
+		"so that the next one comes after %v", took.Round(time.Millisecond),
+		next.Round(time.Second)), nil)
 	return next
 }
 
@@ -258,7 +252,8 @@ func (s *Source) takeCPU(last bool) {
 		s.mu.Lock()
 		s.stats.Restarts++
 		s.mu.Unlock()
-		s.log("restart", "perfline: CPU profiling ended and was restarted; further restarts are counted in Stats.Restarts but not logged", err)
+		s.log("restart", "perfline: CPU profiling ended and was restarted; "+
+			"further restarts are counted in Stats.Restarts but not logged", err)
 	} else if err != nil {
 		s.fail("cpu", err)
 	}
@@ -273,7 +268,7 @@ func (s *Source) takeCPU(last bool) {
 		if len(t.Samples) == 0 {
 			continue
 		}
-		// A part ended when it was cut, or long before, with its profiler.
+		// A part may have ended long before the cut, with its profiler.
 		cpu := CPU{Trace: t, Factor: s.cpu.calibration.of(t), End: now.Add(t.Stopped - clock)}
 		if m := s.memory.Load(); m != nil {
 			m.add(cpu, now)
@@ -282,16 +277,16 @@ func (s *Source) takeCPU(last bool) {
 	}
 }
 
-// fail counts a profile that could not be taken.
+// fail counts a failed profile.
 func (s *Source) fail(kind string, err error) {
 	s.mu.Lock()
 	s.stats.Failed++
 	s.mu.Unlock()
-	s.log(kind, fmt.Sprintf(
-		"perfline: taking a %s profile failed; further failures are counted in Stats.Failed but not logged", kind), err)
+	s.log(kind, "perfline: taking a "+kind+" profile failed; "+
+		"further failures are counted in Stats.Failed but not logged", err)
 }
 
-// log logs the first event of its name.
+// log logs the first event of a name.
 func (s *Source) log(event, message string, err error) {
 	if s.logged[event] {
 		return
@@ -305,7 +300,8 @@ func (s *Source) log(event, message string, err error) {
 }
 
 // Take takes profiles now, except of leaked goroutines, and returns when the sinks have them. The
-// error is [ErrStopped], or the cause of ctx if that ended. Nothing is taken if it ended before.
+// error is [ErrStopped], or the cause of ctx if ctx ends first. If ctx has ended before the call,
+// nothing is taken.
 func (s *Source) Take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -327,7 +323,7 @@ func (s *Source) Take(ctx context.Context) error {
 }
 
 // Stop takes the last profiles, except of leaked goroutines, and returns when the sinks have them.
-// The error is the cause of ctx if that ended before. Further calls wait for the same end.
+// The error is the cause of ctx if ctx ends first. Further calls wait for the same end.
 func (s *Source) Stop(ctx context.Context) error {
 	s.once.Do(func() { close(s.stop) })
 	select {
@@ -338,7 +334,7 @@ func (s *Source) Stop(ctx context.Context) error {
 	}
 }
 
-// Stats returns the counts.
+// Stats returns the counts since Start.
 func (s *Source) Stats() profiling.ContinuousStats {
 	s.mu.Lock()
 	all := s.stats

@@ -13,18 +13,18 @@ import (
 // A Side is one of the two profiles of a [Difference].
 type Side struct {
 	Trace    *profile.Trace
-	Samples  iter.Seq[profile.Sample] // of Trace; they are read twice
-	Requests int                      // that the samples are of; 0 if that is unknown
+	Samples  iter.Seq[profile.Sample] // of Trace; read twice
+	Requests int                      // in the samples; 0 if unknown
 }
 
-// A Difference compares two profiles, A and B. Their lengths and loads may differ, so amounts are
-// not times:
+// A Difference compares two profiles, A and B. Their lengths and loads may differ, so the unit of
+// amounts is not time:
 //
-//   - They are milliseconds of one request, if both sides have a number of requests.
-//   - Otherwise they are shares of the side's whole time, from 0 to 1.
+//   - milliseconds of one request, if both sides have a number of requests,
+//   - else shares of the side's whole time, from 0 to 1.
 //
-// Functions and calls of only one side are in it. The difference of B and A is the same with the
-// sides exchanged.
+// The difference includes functions and calls of only one side. The difference of B and A is the
+// same with the sides exchanged.
 type Difference struct {
 	PerRequest bool
 	A, B       time.Duration // the whole time of each side
@@ -32,13 +32,13 @@ type Difference struct {
 	Tree       *NodeDifference // its root is named "all"
 }
 
-// An Amount is how much a function ran on one side, in the unit of its [Difference].
+// An Amount is the time of a function on one side, in the unit of its [Difference].
 type Amount struct{ Self, Total float64 }
 
-// A FunctionDifference is a function on both sides. Functions are in the order of the size of their
-// change of Self, then of Total.
+// A FunctionDifference is a function on both sides. The largest change of Self comes first, then of
+// Total.
 type FunctionDifference struct {
-	Function // the one of the side that has it longer; its times and samples are 0
+	Function // from the side with the larger Total; its times and samples are 0
 	A, B     Amount
 }
 
@@ -46,10 +46,9 @@ type FunctionDifference struct {
 type NodeDifference struct {
 	Name  string
 	A, B  Amount
-	Calls []*NodeDifference // the one with the largest sum of both sides first, then by name
+	Calls []*NodeDifference // the largest sum of both sides first, then by name
 }
 
-// NewDifference compares two profiles.
 func NewDifference(a, b Side) Difference {
 	treeA, treeB := NewTree(a.Trace, a.Samples), NewTree(b.Trace, b.Samples)
 	d := Difference{PerRequest: a.Requests > 0 && b.Requests > 0, A: treeA.Total, B: treeB.Total}
@@ -100,17 +99,16 @@ func isLonger(a, b Amount) bool {
 	return cmp.Or(cmp.Compare(a.Total, b.Total), cmp.Compare(a.Self, b.Self)) > 0
 }
 
-// lessPlace orders functions of one name, so that the result does not depend on the order of the
-// sides.
+// lessPlace orders functions of one name, so that exchanged sides give the same result.
 func lessPlace(a, b *Function) bool {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
 		cmp.Compare(a.HotLine, b.HotLine)) < 0
 }
 
-// differ returns the difference of two nodes, of which one may be nil.
+// differ returns the difference of two nodes. One may be nil.
 func differ(a, b *Node, unitA, unitB float64) *NodeDifference {
 	d := &NodeDifference{}
-	names := map[string]*Node{} // calls of b that a does not have
+	names := map[string]*Node{} // calls that only b has
 	var calls []*Node
 	if b != nil {
 		d.Name, d.B = b.Name, Amount{float64(b.Self) / unitB, float64(b.Total) / unitB}

@@ -11,29 +11,29 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Waits is called by the functions whose goroutines wait, as a function's name: in functions, trees
-// and differences.
+// Waits is the name of a function that waiting goroutines seem to call, in functions, trees and
+// differences.
 const Waits = "[waits]"
 
-// A Function is a function that ran, and for how long.
+// A Function is a function that ran, and its time.
 type Function struct {
-	Name string // with the package's path; [profile.NoStack] and [Waits] have no more than a name
+	Name string // with the package's path; only [profile.NoStack] and [Waits] have no other fields
 	// Module is the module's path: also of the main module, and "std" for the standard library. It
 	// is empty if it is unknown.
 	Module  string
-	Version string // of the module; empty if it is unknown
-	File    string // empty if it is unknown
-	Line    int    // where the function begins; 0 if it is unknown
-	// HotLine is the line of the function that ran longest, without calls. It is 0 if there is
-	// none, or if lines are unknown.
+	Version string // of the module; empty if unknown
+	File    string // empty if unknown
+	Line    int    // where the function begins; 0 if unknown
+	// HotLine is the line of the function with the most time, without calls. It is 0 if no line
+	// ran, or if lines are unknown.
 	HotLine int
 
-	Self    time.Duration // in itself
+	Self    time.Duration // in the function itself
 	Total   time.Duration // with the functions that it called; recursive calls count once
-	Samples int           // that Self is of
+	Samples int           // of Self
 }
 
-// A leaf has the samples of one position.
+// A leaf is the position of samples.
 type leaf struct {
 	stack int // index in Trace.Stacks; None without a stack
 	at    profile.Position
@@ -45,7 +45,7 @@ type weight struct {
 	samples int
 }
 
-// leaves adds up the samples of each position. They must be the trace's.
+// leaves sums the samples of each position. They must be the trace's.
 func leaves(t *profile.Trace, samples iter.Seq[profile.Sample]) map[leaf]weight {
 	all := map[leaf]weight{}
 	for s := range samples {
@@ -61,11 +61,11 @@ func leaves(t *profile.Trace, samples iter.Seq[profile.Sample]) map[leaf]weight 
 	return all
 }
 
-// Functions lists the functions of a trace's samples, the one with the most time in itself first.
-// The functions' Self add up to the samples' Weight. Functions of one name are one function: File
-// and Line are of the one on the stack with the most samples. Samples without a stack are of the
-// function [profile.NoStack]. A goroutine that waits is in the function [Waits], which its
-// innermost function has called. So Waits has all waiting time of an EngineWall trace.
+// Functions lists the functions of a trace's samples, the largest Self first. The sum of Self is
+// the samples' Weight. Functions of one name are joined: File and Line are from the stack with the
+// most samples. Samples without a stack belong to the function [profile.NoStack]. A waiting
+// goroutine is in the function [Waits], called by its innermost function. So Waits has all waiting
+// time of an EngineWall trace.
 func Functions(t *profile.Trace, samples iter.Seq[profile.Sample]) []Function {
 	b := functionsBuilder{
 		t: t, ids: map[string]int{}, of: make([]int, len(t.Frames)),
@@ -75,8 +75,8 @@ func Functions(t *profile.Trace, samples iter.Seq[profile.Sample]) []Function {
 		b.of[i] = profile.None
 	}
 	all := leaves(t, samples)
-	// Which frame gives a function its file must not depend on the order of a map. Leaves of one
-	// stack have the same frames, so that their order does not matter.
+	// A function's file must not depend on the order of a map. Leaves of one stack have the same
+	// frames: their order does not matter.
 	order := slices.SortedFunc(maps.Keys(all), func(a, b leaf) int {
 		return cmp.Or(cmp.Compare(all[b].samples, all[a].samples), cmp.Compare(a.stack, b.stack))
 	})
@@ -105,27 +105,27 @@ type functionsBuilder struct {
 	list    []Function
 	ids     map[string]int // indexes in list, by name
 	of      []int          // indexes in list, by frame; None until the frame is seen
-	counted []int          // by index in list: the number of the last leaf that its Total has
+	counted []int          // by index in list: the last leaf in Total
 	leaves  int
-	lines   map[functionLine]time.Duration // that ran
+	lines   map[functionLine]time.Duration // time of the lines that ran
 }
 
 func (b *functionsBuilder) add(l leaf, w weight) {
 	b.leaves++
 	if l.stack == profile.None {
-		b.count(b.named(profile.NoStack), w, true)
+		b.count(b.byName(profile.NoStack), w, true)
 		return
 	}
 	inner := true
 	if l.waits {
-		b.count(b.named(Waits), w, true)
+		b.count(b.byName(Waits), w, true)
 		inner = false
 	}
 	for id, at, ok := l.stack, l.at, true; ok; at, ok = b.t.Caller(at) {
 		stack := b.t.Stacks[id]
 		id = stack.ParentID
 		if b.of[stack.FrameID] == profile.None {
-			b.of[stack.FrameID] = b.framed(b.t.Call(at))
+			b.of[stack.FrameID] = b.byCall(b.t.Call(at))
 		}
 		f := b.of[stack.FrameID]
 		b.count(f, w, inner)
@@ -150,17 +150,17 @@ func (b *functionsBuilder) count(f int, w weight, self bool) {
 	}
 }
 
-// framed returns the index of the function of a frame.
-func (b *functionsBuilder) framed(c profile.Call) int {
-	i := b.named(c.Name)
+// byCall returns the index of the function of a call.
+func (b *functionsBuilder) byCall(c profile.Call) int {
+	i := b.byName(c.Name)
 	if f := &b.list[i]; f.File == "" && c.File != "" {
 		f.File, f.Line = c.File, c.StartLine
 	}
 	return i
 }
 
-// named returns the index of the function of a name.
-func (b *functionsBuilder) named(name string) int {
+// byName returns the index of the function with a name.
+func (b *functionsBuilder) byName(name string) int {
 	i, known := b.ids[name]
 	if !known {
 		i = len(b.list)

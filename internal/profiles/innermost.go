@@ -6,9 +6,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Innermost returns the innermost function outside the runtime on the stack of one of the trace's
-// samples. It returns the innermost one if all are the runtime's. Without a stack, the function's
-// name is [profile.NoStack].
+// Innermost returns the innermost function outside the runtime on the stack of s, or the innermost
+// function if all are the runtime's. Without a stack, the name is [profile.NoStack].
 func Innermost(t *profile.Trace, s profile.Sample) profile.Call {
 	first := profile.Call{Name: profile.NoStack}
 	for c := range t.Calls(s) {
@@ -22,8 +21,8 @@ func Innermost(t *profile.Trace, s profile.Sample) profile.Call {
 	return first
 }
 
-// InnermostFunction returns the name of [Innermost] without the path of its package's folder.
-// " (waits)" follows if the goroutine waits.
+// InnermostFunction returns the name of [Innermost] without the path of its package's folder,
+// followed by " (waits)" if the goroutine waits.
 func InnermostFunction(t *profile.Trace, s profile.Sample) string {
 	name := Innermost(t, s).Name
 	name = name[strings.LastIndexByte(name, '/')+1:]

@@ -9,20 +9,20 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Node is a function called by certain others, with the functions that it called: a part of a
-// flame graph.
+// A Node of a flame graph is a function, called by certain others, with the functions that it
+// called.
 type Node struct {
 	Name  string
-	Self  time.Duration // in itself
+	Self  time.Duration // in the function itself
 	Total time.Duration // with Calls: Self and their Total
 	Calls []*Node       // the longest first, then by name
 }
 
 const rootName = "all"
 
-// NewTree returns the functions that ran, by the functions that called them. The root is named
-// "all" and has the whole time of the samples, which must be the trace's. Calls of one name and
-// with the same callers are one. [profile.NoStack] and [Waits] are as in [Functions].
+// NewTree returns the functions that ran, by their callers. The root is named "all" and has the
+// whole time of the samples, which must be the trace's. Calls with the same name and the same
+// callers are joined. [profile.NoStack] and [Waits] are as in [Functions].
 func NewTree(t *profile.Trace, samples iter.Seq[profile.Sample]) *Node {
 	b := treeBuilder{root: &Node{Name: rootName}, calls: map[callKey]*Node{}}
 	stacks := make([]*Node, len(t.Stacks))
@@ -64,7 +64,7 @@ func (b *treeBuilder) call(caller *Node, name string) *Node {
 	return n
 }
 
-// stack returns the node of a stack. It makes the callers first.
+// stack returns the node of a stack, and makes it and its callers first.
 func (b *treeBuilder) stack(t *profile.Trace, known []*Node, id int) *Node {
 	if id == profile.None {
 		return b.root
@@ -88,17 +88,17 @@ func (n *Node) sum() {
 	})
 }
 
-// A Sandwich is a function between the functions that called it and the functions that it called.
-// The root of both trees is the function. Both have the function's whole time.
+// A Sandwich is a function with its callers and the functions that it called. The function is the
+// root of both trees, and both have its whole time.
 type Sandwich struct {
 	// Callers is upside down: the Calls of a node are its callers. Self is the time of stacks that
-	// begin there.
+	// begin at the node.
 	Callers *Node
 	Callees *Node // the Calls of a node are its callees
 }
 
-// Sandwich returns the function of a name from all its places in a tree of [NewTree]. A function
-// that calls itself counts once: Callers has the callers of the outermost call, and Callees has the
+// Sandwich returns a function by name, from all its places in a tree of [NewTree]. A function that
+// calls itself counts once: Callers has the callers of the outermost call, and Callees has the
 // inner calls. ok is false if the tree has no such function.
 func (n *Node) Sandwich(name string) (s Sandwich, ok bool) {
 	callers := treeBuilder{root: &Node{Name: name}, calls: map[callKey]*Node{}}

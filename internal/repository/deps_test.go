@@ -158,7 +158,7 @@ func TestSpanLabelsAreLight(t *testing.T) {
 	atRoot(t)
 	for _, dep := range importsOf(t, ".", "").foreign(t, module+"/internal/spanlabels") {
 		switch {
-		case dep == module+"/internal/goruntime", dep == module+"/internal/underway":
+		case dep == module+"/internal/goruntime", dep == module+"/internal/text", dep == module+"/internal/underway":
 		case strings.HasPrefix(dep, module+"/"), strings.HasPrefix(dep, "github.com/google/pprof"):
 			t.Errorf("internal/spanlabels reaches %s", dep)
 		}

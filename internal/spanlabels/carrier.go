@@ -22,8 +22,8 @@ type carrier struct {
 // Value implements [context.Context].
 func (c *carrier) Value(key any) any { return c.span.Value(c.Context, key) }
 
-// labelsKey is the key that runtime/pprof has labels in contexts by, which it does not
-// tell: it is learned by being a context that is asked. It is nil if none is asked for.
+// labelsKey returns the key of runtime/pprof's labels in contexts, or nil if there is none.
+// runtime/pprof hides the key, but asks a probe's context for it.
 var labelsKey = sync.OnceValue(func() any {
 	probe := &keyProbe{Context: context.Background()}
 	pprof.Label(probe, "")

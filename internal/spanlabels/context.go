@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// inContext is the span whose labels ctx carries, nil for none.
+// inContext returns the span whose labels ctx carries, or nil.
 func inContext(ctx context.Context) *Span {
 	if !layoutKnown() {
 		return fromPprofContext(ctx)
@@ -18,20 +18,20 @@ func inContext(ctx context.Context) *Span {
 }
 
 func fromContext(ctx context.Context) *set {
-	c := carriage()
+	c := pprofContext()
 	if v := ctx.Value(c.key); v != nil && reflect.TypeOf(v) == c.labelMap {
 		return (*set)(reflect.ValueOf(v).UnsafePointer())
 	}
 	return nil
 }
 
-// Value returns the value for key in a context over ctx that carries s. It is for code that has
-// a context type of its own. Such a context carries s like labels of runtime/pprof. So
-// pprof.Do and pprof.WithLabels add to the span's labels, and pprof.Do restores them.
+// Value returns the value for key in a context over ctx that carries s, for code with its own
+// context type. Such a context carries s like labels of runtime/pprof: pprof.Do and
+// pprof.WithLabels add to the span's labels, and pprof.Do restores them.
 //
-// A goroutine may work for a span that began under s and whose context could not carry it:
-// then the labels are that span's. When s has ended, they are the labels of the next open
-// span around s. Labels that ctx carries stay.
+// If the goroutine works for a span that began under s and whose context could not carry that span,
+// the labels are that span's. After the end of s, they are the labels of the next open span around
+// s. Labels that ctx carries stay.
 func (s *Span) Value(ctx context.Context, key any) any {
 	if s == nil {
 		return ctx.Value(key)
@@ -39,7 +39,7 @@ func (s *Span) Value(ctx context.Context, key any) any {
 	if !layoutKnown() {
 		return pprofValue(ctx, s, key)
 	}
-	carried := carriage()
+	carried := pprofContext()
 	if key != carried.key || key == nil {
 		return ctx.Value(key)
 	}
@@ -47,7 +47,7 @@ func (s *Span) Value(ctx context.Context, key any) any {
 	if n == nil {
 		return ctx.Value(key)
 	}
-	var more []Label // that the goroutine did not have when s began
+	var more []Label // the goroutine's labels since s began
 	for _, l := range fromContext(ctx).labels() {
 		if !isOurs(l.Key) && !slices.Contains(s.list, l) {
 			more = append(more, l)
@@ -73,7 +73,7 @@ func (s *Span) innermost() *Span {
 	return n
 }
 
-// under reports whether s is around, or the same.
+// under reports whether s is around, or lies under around.
 func (s *Span) under(around *Span) bool {
 	for s != nil && s != around {
 		s = s.next()
@@ -81,9 +81,9 @@ func (s *Span) under(around *Span) bool {
 	return s != nil
 }
 
-// carriage is how runtime/pprof puts labels into contexts.
-var carriage = sync.OnceValue(func() *carrying {
-	c := &carrying{key: labelsKey()}
+// pprofContext describes how runtime/pprof stores labels in contexts.
+var pprofContext = sync.OnceValue(func() *contextLabels {
+	c := &contextLabels{key: labelsKey()}
 	if c.key != nil {
 		c.labelMap = reflect.TypeOf(
 			pprof.WithLabels(context.Background(), pprof.Labels("", "")).Value(c.key))
@@ -91,7 +91,7 @@ var carriage = sync.OnceValue(func() *carrying {
 	return c
 })
 
-type carrying struct {
+type contextLabels struct {
 	key      any
 	labelMap reflect.Type // *pprof.labelMap
 }

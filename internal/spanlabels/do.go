@@ -6,8 +6,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Do runs f, and makes profilers count the calling goroutine's time for the span active in ctx
-// meanwhile: it is profiling.Do.
+// Do runs f. Meanwhile profilers count the calling goroutine's time for the active span of ctx: see
+// profiling.Do.
 func Do(ctx context.Context, f func(context.Context)) {
 	span := trace.SpanFromContext(ctx)
 	sc := span.SpanContext()
@@ -27,7 +27,7 @@ func Do(ctx context.Context, f func(context.Context)) {
 	f(NewContext(ctx, s))
 }
 
-// described is what Do asks of a span, such as the SDK's ReadOnlySpan.
+// A described span has a name and a parent, as the SDK's ReadOnlySpan.
 type described interface {
 	Name() string
 	Parent() trace.SpanContext

@@ -11,11 +11,11 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// A forwarding makes spans with a provider that takes no span processors. That may be
-// OpenTelemetry's global one before a provider is set, or a provider around it, which forward to
-// the wrapper when the wrapper is set globally. OpenTelemetry asks the wrapper for tracers with its
-// lock held then. So a forwarding asks for its tracer at the first span, and notes in the context
-// that it waits for one.
+// A forwarding is a tracer of a provider without span processors: OpenTelemetry's global provider
+// before a provider is set, or a provider around it. When the wrapper is set globally, the global
+// provider forwards to the wrapper, and asks the wrapper for tracers with OpenTelemetry's lock
+// held. So a forwarding asks for its own tracer only at the first span, and marks the context of
+// that call.
 type forwarding struct {
 	embedded.Tracer
 	provider *TracerProvider
@@ -24,8 +24,7 @@ type forwarding struct {
 	tracer   atomic.Pointer[trace.Tracer] // nil before the first span
 }
 
-// awaited is the key of the circle in the context of a span that a forwarding of the provider waits
-// for.
+// awaited is the context key of the circle of a provider's current call.
 type awaited struct{ provider *TracerProvider }
 
 // A circle reports that a tracer has led back to the provider that called it.
@@ -38,8 +37,7 @@ func (f *forwarding) Start(ctx context.Context, name string,
 		return noop.Tracer{}.Start(ctx, name, o...)
 	}
 	started, span, ok := f.start(ctx, f.inner(), name, o)
-	// OpenTelemetry's provider forwards to the first one for ever; a later one is the global one
-	if !ok {
+	if !ok { // OpenTelemetry's provider forwards to the first one for ever; try the latest
 		started, span, ok = f.start(ctx, otel.GetTracerProvider().Tracer(f.name, f.options...),
 			name, o)
 	}
@@ -53,13 +51,13 @@ var errCircular = errors.New(
 	"profiling: no spans are made, because the global tracer provider is a wrapper around itself: " +
 		"set a provider before WrapTracerProvider(otel.GetTracerProvider())")
 
-// start starts a span with a tracer, and reports whether the tracer has not led back here.
+// start starts a span with a tracer. It returns false if the tracer has led back here.
 func (f *forwarding) start(ctx context.Context, tracer trace.Tracer, name string,
 	o []trace.SpanStartOption) (context.Context, trace.Span, bool) {
 	c := &circle{}
 	started, span := tracer.Start(context.WithValue(ctx, awaited{f.provider}, c), name, o...)
-	// A processor that starts another span under the same context closes the circle, too. Then this
-	// span is another one than its parent.
+	// A processor that starts another span under the same context closes the circle, too. Then the
+	// span differs from its parent.
 	closed := c.closed.Load() && span.SpanContext().Equal(trace.SpanContextFromContext(ctx))
 	return started, span, !closed
 }

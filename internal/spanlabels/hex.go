@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 )
 
-// encode is hex.Encode for ids whose length is a multiple of 4 bytes. It writes 8 digits at a
-// time. Byte by byte, the ids would take a fifth of a span's time.
+// encode is hex.Encode for ids of a multiple of 4 bytes. It writes 8 digits at a time: byte by
+// byte, the ids would take a fifth of a span's time.
 func encode(dst, src []byte) {
 	for ; len(src) >= 4; dst, src = dst[8:], src[4:] {
 		x := uint64(binary.LittleEndian.Uint32(src))

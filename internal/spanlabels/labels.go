@@ -4,13 +4,14 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
-// The keys of a span's labels, sorted. They win over labels of the program's that
-// have the same keys, until the span ends.
+// The keys of a span's labels, sorted. Until the span ends, they replace the program's labels with
+// the same keys.
 const (
 	spanIDKey   = "span_id"
 	spanNameKey = "span_name"
@@ -19,31 +20,22 @@ const (
 
 func isOurs(key string) bool { return key == spanIDKey || key == spanNameKey || key == traceIDKey }
 
-// maxName bounds the span_name label, in bytes: names are written into profiles once
-// for each that differs, and those that hold a query or a path have no end.
+// maxName bounds the span_name label, in bytes. Profiles contain each distinct name, and names with
+// a query or a path are distinct without end.
 const maxName = 128
 
-// labelName is a span's name as a label: valid UTF-8, which the pprof format and
-// OTLP require, and cut at the end of a character.
+// labelName returns a span's name as a label: valid UTF-8, as the pprof format and OTLP require, in
+// at most maxName bytes.
 func labelName(name string) string {
-	long := len(name) > maxName
-	if long {
-		end := maxName
-		for end > maxName-utf8.UTFMax && !utf8.RuneStart(name[end]) {
-			end--
-		}
-		name = name[:end]
+	short := text.Start(name, maxName)
+	short = text.Start(text.Valid(short), maxName) // Valid may make the text longer
+	if len(short) < len(name) {
+		return strings.Clone(short) // frees the rest of name
 	}
-	if !utf8.ValidString(name) {
-		return labelName(strings.ToValidUTF8(name, "\uFFFD")) // which may be longer
-	}
-	if long {
-		return strings.Clone(name) // not to retain the rest
-	}
-	return name
+	return short
 }
 
-// users are the labels of list that are not a span's; nil when there are none.
+// users returns the labels of list that are not a span's; nil without any.
 func users(list []Label) []Label {
 	n := 0
 	for i := range list {
@@ -57,10 +49,9 @@ func users(list []Label) []Label {
 	return slices.DeleteFunc(slices.Clone(list), func(l Label) bool { return isOurs(l.Key) })
 }
 
-// FromText finds the span that a list of labels names, for those who have the text
-// only. user are the other labels. ok is false, and user all of list, when it names
-// none: an id that is missing or zero, or is not in lower-case hexadecimal. Whether
-// the span has ended cannot be told, nor which code set the labels.
+// FromText returns the span that the text of labels names, for readers without the pointer, and the
+// other labels. If an id is missing, zero or not in lower-case hexadecimal, ok is false and user is
+// list. The text does not tell whether the span has ended, nor which code set the labels.
 func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name string, user []Label,
 	ok bool) {
 	var hasTrace, hasSpan bool
@@ -80,12 +71,11 @@ func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name st
 	return traceID, spanID, name, users(list), true
 }
 
-// Root is the local root of the span's trace; s itself when it is that one, or when none
-// was known.
+// Root returns the local root of the span's trace, or s if the local root is unknown.
 func (s *Span) Root() *Span { return s.root }
 
-// Name is the span's name at its end, before that the one that it began with: valid
-// UTF-8 of bounded length.
+// Name returns the span's name at its end, or before the end its name at the start, as valid UTF-8
+// of at most 128 bytes.
 func (s *Span) Name() string {
 	if end := s.EndName(); end != "" {
 		return end
@@ -93,8 +83,8 @@ func (s *Span) Name() string {
 	return s.begunName()
 }
 
-// EndName is the name that the span ended with, "" while it goes on and if it is still the
-// one that it began with.
+// EndName returns the name at the span's end. It returns "" before the end, and if the name did not
+// change.
 func (s *Span) EndName() string {
 	if s.named != nil {
 		return s.named.EndName()
@@ -105,19 +95,19 @@ func (s *Span) EndName() string {
 	return ""
 }
 
-// rename notes the name at the end, "" for one that is not known.
+// rename sets the name at the end; "" is ignored.
 func (s *Span) rename(name string) {
 	if name == "" || name == s.begunName() {
 		return
 	}
-	end := labelName(name) // a variable of its own: name is not to be on the heap
+	end := labelName(name) // a separate variable keeps name off the heap
 	s.endName.Store(&end)
 	if s.root != s && s.isLocalRoot() {
 		s.root.endName.Store(&end)
 	}
 }
 
-// decode reports whether text is an id of id's length.
+// decode reports whether text is an id of id's length, and stores the id.
 func decode(id []byte, text string) bool {
 	if len(text) != hex.EncodedLen(len(id)) || strings.ContainsAny(text, "ABCDEF") {
 		return false

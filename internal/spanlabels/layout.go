@@ -10,19 +10,19 @@ import (
 // A Label is a profiler label, see runtime/pprof.Labels.
 type Label struct{ Key, Value string }
 
-// A set is a goroutine's labels, by the pointer that the runtime has. Its list is read,
-// and sets are made here, only if [layoutKnown] reports true.
+// A set is a goroutine's labels in the runtime's layout. This package reads and makes sets only if
+// layoutKnown returns true.
 type set struct{ list []Label } // as goruntime.LabelSet
 
-// layoutKnown reports whether the memory behind the runtime's label pointers is as this
-// package expects. Otherwise spans are labelled through runtime/pprof, see pprofSet.
+// layoutKnown reports whether labels have the layout that this package expects. Otherwise
+// runtime/pprof sets labels, see pprofSet.
 var layoutKnown = sync.OnceValue(func() bool { return goruntime.CheckLabels() == nil })
 
 func current() *set { return (*set)(goruntime.Labels()) }
 
 func setCurrent(m *set) { goruntime.SetLabels(unsafe.Pointer(m)) }
 
-// labels is the set's list, nil if the layout is unknown.
+// labels returns the set's list, nil if the layout is unknown.
 func (m *set) labels() []Label {
 	if m == nil || !layoutKnown() {
 		return nil
@@ -30,10 +30,9 @@ func (m *set) labels() []Label {
 	return m.list
 }
 
-// goroutine is the number of the calling goroutine, or 0 if it is unknown. Only the
-// goroutine that began a span may restore the labels of before, and a goroutine with the
-// labels of a span that ended on another one has outlived it. 32 bits of the number are
-// enough: 4 billion goroutines later none of these is left.
+// goroutine returns the number of the calling goroutine, or 0 if it is unknown. Only the goroutine
+// that began a span may restore labels, and other goroutines with an ended span's labels have
+// outlived the span. 32 bits are enough: after 4 billion goroutines none of these is left.
 func goroutine() uint32 {
 	if !layoutKnown() {
 		return 0

@@ -8,19 +8,19 @@ import (
 	"unsafe"
 )
 
-// A pprofSet is a span's labels that runtime/pprof made, because the layout of labels is
-// unknown here. Then labels are known by their pointers only:
+// A pprofSet is a span's labels made by runtime/pprof, for releases with an unknown layout of
+// labels. Only the pointers of such labels are comparable:
 //
-//   - The span is labelled beside the labels that its context carries, not beside those
-//     that the goroutine has. End restores the goroutine's, by their pointer.
-//   - The pointer leads to the span through a table of fixed size. It forgets spans that have
-//     ended first. A span that it forgot restores nothing around it.
-//   - Goroutines cannot be told apart. One that outlives its span keeps the span's labels,
+//   - The span's labels stand beside the labels of its context, not beside the goroutine's. End
+//     restores the goroutine's labels by their pointer.
+//   - A table of fixed size maps the pointer to the span. The table drops ended spans first. A
+//     dropped span restores nothing around it.
+//   - Goroutines are indistinguishable. A goroutine that outlives its span keeps the span's labels,
 //     and profiles count it for the span.
 type pprofSet struct {
 	tag    *set
-	value  any // the same, as contexts carry it; also keeps the address from being used again
-	around any // what the context given to Begin carried
+	value  any // tag as contexts carry it; also keeps the address from reuse
+	around any // the labels in the context of Begin
 	labels pprof.LabelSet
 }
 
@@ -36,7 +36,7 @@ func labelWithPprof(ctx context.Context, s *Span) *pprofSet {
 	return p
 }
 
-// carriedBy is the labels that ctx carries, as runtime/pprof put them there.
+// carriedBy returns the labels that runtime/pprof put into ctx.
 func carriedBy(ctx context.Context) any {
 	if key := labelsKey(); key != nil {
 		return ctx.Value(key)
@@ -44,27 +44,27 @@ func carriedBy(ctx context.Context) any {
 	return nil
 }
 
-// tagged is a span and its tag. It stays in the table when the span has ended, for
-// goroutines that still have the labels, until another span needs the place.
+// A tagged is an entry of byTag. It stays after the end of the span, for goroutines that still have
+// the labels, until another span needs the place.
 type tagged struct {
 	tag  *set
 	span *Span
 }
 
-// byTag has the spans that began last. A tag's hash leads to its row, so that spans that go on
-// at the same time rarely need one place. Its size bounds what spans without an end keep.
+// byTag holds the most recent spans. The hash of a tag selects a row, so that concurrent spans
+// rarely need one place. The fixed size bounds the memory of spans without an end.
 var byTag [1 << 8][4]atomic.Pointer[tagged]
 
 var tagSeed = maphash.MakeSeed()
 
-// rowOf returns a tag's row, and its first choice in it.
+// rowOf returns a tag's row, and the first place to try in the row.
 func rowOf(tag *set) (row *[4]atomic.Pointer[tagged], first uint64) {
 	h := maphash.Comparable(tagSeed, uintptr(unsafe.Pointer(tag)))
 	row = &byTag[h%uint64(len(byTag))]
 	return row, h / uint64(len(byTag)) % uint64(len(row))
 }
 
-// remember puts t into a place that is empty, else of a span that has ended, else of any span.
+// remember stores t in an empty place, else in the place of an ended span, else in any place.
 func remember(t *tagged) {
 	row, first := rowOf(t.tag)
 	place, ended := &row[first], false
@@ -93,7 +93,7 @@ func findByTag(tag *set) *Span {
 
 type spanKey struct{}
 
-// fromPprofContext is the span that ctx carries, nil for none or one that has ended.
+// fromPprofContext returns the open span that ctx carries, or nil.
 func fromPprofContext(ctx context.Context) *Span {
 	if s, ok := ctx.Value(spanKey{}).(*Span); ok && s.live() {
 		return s
@@ -101,7 +101,7 @@ func fromPprofContext(ctx context.Context) *Span {
 	return nil
 }
 
-// pprofValue is [Span.Value] for labels that runtime/pprof made.
+// pprofValue is [Span.Value] for labels made by runtime/pprof.
 func pprofValue(ctx context.Context, s *Span, key any) any {
 	switch key {
 	case spanKey{}:
@@ -112,7 +112,7 @@ func pprofValue(ctx context.Context, s *Span, key any) any {
 			return ctx.Value(key)
 		}
 		if ctx.Value(key) == n.pprof.around {
-			return n.pprof.value // the same pointer, by which End knows the labels
+			return n.pprof.value // the pointer by which End recognizes the labels
 		}
 		return pprof.WithLabels(ctx, n.pprof.labels).Value(key)
 	default:

@@ -11,27 +11,25 @@ import (
 	"github.com/perfline/perfline/internal/underway"
 )
 
-// A TracerProvider makes another provider's spans label the goroutines that start them, so that
-// samples name spans. profiling.WrapTracerProvider, which returns it to programs, says what it
-// promises. perfline.Start makes one when a provider of the SDK makes the spans. All methods may be
-// called concurrently.
+// A TracerProvider makes another provider's spans label the goroutines that start them, see
+// profiling.WrapTracerProvider. All methods may be called concurrently.
 type TracerProvider struct {
 	embedded.TracerProvider
 	provider trace.TracerProvider
 	labels   *labeller   // nil if the provider takes no span processors
-	circular atomic.Bool // provider has led back here, and that was reported
+	circular atomic.Bool // provider has led back here, as reported
 }
 
 var _ trace.TracerProvider = (*TracerProvider)(nil)
 
-// registry is the part of the SDK's provider that takes span processors.
+// A registry is a provider that takes span processors, such as the SDK's.
 type registry interface {
 	RegisterSpanProcessor(sp sdktrace.SpanProcessor)
 	UnregisterSpanProcessor(sp sdktrace.SpanProcessor)
 }
 
-// WrapTracerProvider returns a provider that makes spans with tp, and registers a span processor
-// with tp if tp takes span processors. Without them the spans are not labelled.
+// WrapTracerProvider returns a provider that makes spans with tp. It registers a span processor
+// with tp; spans of a tp without span processors are not labelled.
 func WrapTracerProvider(tp trace.TracerProvider) *TracerProvider {
 	p := &TracerProvider{provider: tp}
 	if r, ok := tp.(registry); ok {
@@ -49,8 +47,8 @@ func (p *TracerProvider) Tracer(name string, o ...trace.TracerOption) trace.Trac
 	return &tracer{tracer: p.provider.Tracer(name, o...)}
 }
 
-// UnlabelledSpans counts the spans that lost their label before their end, because too many were
-// open: at most 16 384 keep it.
+// UnlabelledSpans counts the spans that lost their label before their end, because more than 16 384
+// were open.
 func (p *TracerProvider) UnlabelledSpans() uint64 {
 	if p.labels == nil {
 		return 0
@@ -58,15 +56,14 @@ func (p *TracerProvider) UnlabelledSpans() uint64 {
 	return p.labels.open.Evicted()
 }
 
-// Stop removes the span processor from the other provider. Labels of spans that go on end, and new
-// spans label nothing. The tracers still make spans. The other provider's Shutdown does the same.
-// Further calls do nothing.
+// Stop removes the span processor from the other provider, as its Shutdown does. The labels of open
+// spans end, and new spans label nothing. The tracers still make spans. Further calls do nothing.
 func (p *TracerProvider) Stop() {
 	if p.labels == nil {
 		return
 	}
 	p.provider.(registry).UnregisterSpanProcessor(p.labels)
-	// if the other provider has not done it, because its own Shutdown failed
+	// The other provider may not have called Shutdown, because its own Shutdown failed.
 	_ = p.labels.Shutdown(context.Background())
 }
 
@@ -111,7 +108,7 @@ func (l *labeller) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		l.used.Store(true)
 	}
 	l.open.Put(sc, label).End("")
-	if l.stopped.Load() { // Shutdown may have missed this one
+	if l.stopped.Load() { // Shutdown may have missed this label
 		l.open.Take(sc).End("")
 	}
 }
@@ -123,7 +120,7 @@ func (l *labeller) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// Shutdown ends the labels of spans that go on: the provider does not tell their ends.
+// Shutdown ends the labels of open spans: the provider does not report their ends.
 func (l *labeller) Shutdown(context.Context) error {
 	l.stopped.Store(true)
 	for _, label := range l.open.TakeAll() {

@@ -12,47 +12,45 @@ import (
 	"github.com/perfline/perfline/internal/goruntime"
 )
 
-// A Span is a span that labels goroutines, in one allocation. Its first field makes
-// it labels as the runtime and runtime/pprof know them. When they merge it with the
-// program's labels, the new set's strings still point into text. If the layout of labels
-// is unknown, runtime/pprof makes the labels.
+// A Span is a span that labels goroutines, in one allocation. Its first field is a set of labels of
+// the runtime and runtime/pprof. When they merge the set with the program's labels, the strings of
+// the new set still point into text. If the layout of labels is unknown, runtime/pprof makes the
+// labels.
 //
-// Its methods may be called concurrently. The methods of a nil Span do nothing.
+// The methods may be called concurrently. The methods of a nil Span do nothing.
 type Span struct {
 	set
 	own [3]Label // the list of a span on a goroutine without other labels
-	// ended is when the span ended, by the clock of samples, negative if that was not on
-	// the goroutine that began it; 0 while it has not.
+	// ended is the time of the end by the clock of samples, 0 for an open span. It is negative if
+	// another goroutine than the span's ended the span.
 	ended atomic.Int64
-	text  text
+	text  idText
 	depth int32  // at least the length of the chain of prev
-	g     uint32 // the goroutine that began it, see goroutine
+	g     uint32 // the goroutine that began the span, see goroutine
 
-	// The goroutine's labels before are prev or, without one, base: a set that
-	// is not a Span, or nil. All in a chain of prev have the same base.
+	// The goroutine's previous labels are prev or, without prev, base: a set that is not a Span, or
+	// nil. All spans in a chain of prev have the same base.
 	prev atomic.Pointer[Span]
 	base atomic.Pointer[set]
 
-	pprof *pprofSet // its labels if the layout is unknown, else nil
+	pprof *pprofSet // the labels if the layout is unknown, else nil
 
-	root    *Span // see Root: one that has no prev and no base that is a span's, not to keep more
-	named   *Span // the one that this is another label of, nil for itself
+	root    *Span // see Root; without prev and without a span in base, so that it keeps no others
+	named   *Span // the span for which s is another label; nil for s itself
 	endName atomic.Pointer[string]
 }
 
-// maxDepth bounds a chain of prev, for programs that leave spans without an end on
-// a goroutine. The span over a full chain restores its base. Chains are shorter for spans
-// that a table keeps, see byTag.
+// maxDepth bounds a chain of prev, for programs that leave spans open on a goroutine. The span over
+// a full chain restores its base. Chains of pprofSets are shorter, see byTag.
 const (
 	maxDepth      = 1 << 10
 	maxDepthPprof = 1 << 5
 )
 
-// Set labels the calling goroutine with a span that begins, until [Span.End]. Root tells that the
-// span is a local root, which has no parent in this process. Set returns nil when no profiler wants
-// labels, which costs a look at a counter, when the goroutine's labels do for this span, or when
-// ctx comes from [Without]. It labels for any span: the caller leaves out those that are not
-// sampled.
+// Set labels the calling goroutine with a new span, until [Span.End]. root tells that the span is a
+// local root, without a parent in this process. Set returns nil when no profiler wants labels,
+// which costs a look at a counter, when the goroutine's labels are right for this span, or when ctx
+// comes from [Without]. The caller must not call Set for unsampled spans.
 func Set(ctx context.Context, span trace.SpanContext, name string, root bool) *Span {
 	if !Enabled() {
 		return nil
@@ -60,18 +58,18 @@ func Set(ctx context.Context, span trace.SpanContext, name string, root bool) *S
 	return labelSpan(ctx, span, name, root)
 }
 
-// labelSpan is Set while a profiler wants labels. Set is apart to be inlined.
+// labelSpan is Set while a profiler wants labels: the compiler inlines Set.
 func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bool) *Span {
 	if _, ok := ctx.(without); ok {
 		return nil
 	}
 	traceID, spanID, every := span.TraceID(), span.SpanID(), labels.every()
-	var traceText [len(text{}.trace)]byte
+	var traceText [len(idText{}.trace)]byte
 	encode(traceText[:], traceID[:])
 	g := goroutine()
 	before := current()
 	below := find(before)
-	var around *Span // one of the same trace
+	var around *Span // an outer span of the same trace
 	if !root {
 		if around = below.nearest(g); around != nil && around.text.trace == traceText {
 			if !every {
@@ -91,11 +89,11 @@ func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bo
 		encode(s.text.span[:], spanID[:])
 		name = labelName(name)
 		if around != nil && around.text.span == s.text.span {
-			// not one that names another, which would make a chain
+			// Not a span with named, which would make a chain.
 			s.named = cmp.Or(around.named, around)
 		}
 	}
-	// One by one: the write barriers of a copy of all take longer.
+	// One by one: the write barriers of a copy of the array take longer.
 	s.own[0] = Label{spanIDKey, unsafe.String(&s.text.span[0], len(s.text.span))}
 	s.own[1] = Label{spanNameKey, name}
 	s.own[2] = Label{traceIDKey, unsafe.String(&s.text.trace[0], len(s.text.trace))}
@@ -111,7 +109,7 @@ func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bo
 		s.root = around.root
 	case below == nil:
 		s.root = s
-	default: // children, which may live for longer, are not to keep what is around this one
+	default: // children may live longer, and must not keep the spans around s
 		r := &Span{text: s.text}
 		r.own[1].Value, r.root = name, r
 		s.root = r
@@ -124,7 +122,7 @@ func labelSpan(ctx context.Context, span trace.SpanContext, name string, root bo
 	return s
 }
 
-// tag is the pointer by which the runtime has the span's labels.
+// tag returns the runtime's pointer to the span's labels.
 func (s *Span) tag() *set {
 	if s.pprof != nil {
 		return s.pprof.tag
@@ -132,8 +130,8 @@ func (s *Span) tag() *set {
 	return &s.set
 }
 
-// ofTrace is the span of a trace that the goroutine works for: of those that have not
-// ended the innermost, else what ctx carries; nil for none.
+// ofTrace returns the span of a trace that the goroutine works for: the innermost open one, else
+// the span in ctx, or nil.
 func (s *Span) ofTrace(ctx context.Context, traceText *[32]byte, g uint32) *Span {
 	for s = s.nearest(g); s != nil; s = s.next().nearest(g) {
 		if s.text.trace == *traceText {
@@ -146,12 +144,12 @@ func (s *Span) ofTrace(ctx context.Context, traceText *[32]byte, g uint32) *Span
 	return nil
 }
 
-// plain reports whether labels has the labels of s and no others.
+// plain reports whether labels are exactly the labels of s.
 func (s *Span) plain(labels *set) bool {
 	return s != nil && s.tag() == labels && len(s.list) == len(s.own)
 }
 
-// TraceID is the span's.
+// TraceID returns the span's trace id.
 func (s *Span) TraceID() (id trace.TraceID) {
 	_, _ = hex.Decode(id[:], s.text.trace[:])
 	return id
@@ -165,9 +163,9 @@ func (s *Span) SpanID() (id trace.SpanID) {
 
 func (s *Span) begunName() string { return s.own[1].Value }
 
-// over puts s over the labels that its goroutine has, which may be of the span below.
+// over sets the labels that s restores: the goroutine's labels, which may be of the span below.
 func (s *Span) over(before *set, below *Span) {
-	if below == nil || below.tag() != before { // others' labels, with a span's among them or not
+	if below == nil || below.tag() != before { // other code's labels, perhaps with a span's labels
 		s.base.Store(before)
 		return
 	}
@@ -179,7 +177,7 @@ func (s *Span) over(before *set, below *Span) {
 	if !layoutKnown() {
 		most = maxDepthPprof
 	}
-	if s.depth = below.depth + 1; s.depth >= most { // those that were taken out count no more
+	if s.depth = below.depth + 1; s.depth >= most { // removed spans do not count
 		s.depth = 0
 		for p := below; p != nil; p = p.prev.Load() {
 			s.depth++
@@ -192,16 +190,17 @@ func (s *Span) over(before *set, below *Span) {
 	}
 }
 
-// End ends the span, with the name that it has then, "" if that is not known. On the goroutine
-// that called Set, and on none else, it restores what was before, or of that what has not
-// ended: also of spans above it that others ended. Further calls do nothing.
+// End ends the span. name is its name at the end, "" if unknown. End restores the goroutine's
+// previous labels. It skips labels of spans that have ended meanwhile, also of spans above s that
+// other goroutines ended. On any goroutine other than the one that called Set, it does not change
+// labels. Further calls do nothing.
 func (s *Span) End(name string) {
 	if s != nil {
 		s.end(goruntime.Nanotime(), name)
 	}
 }
 
-// end is End at now by the clock of samples.
+// end is End at a time by the clock of samples.
 func (s *Span) end(now int64, name string) {
 	if s == nil || s.ended.Load() != 0 {
 		return
@@ -221,7 +220,7 @@ func (s *Span) end(now int64, name string) {
 	}
 	switch base := s.base.Load(); {
 	case top == nil && on != 0 && on == s.g && (labels == nil || labels == base):
-		// pprof.Do was under s with a context that does not carry it, and left its own.
+		// A pprof.Do under s, with a context that does not carry s, left its own labels.
 		top = s
 	case top == nil || top.tag() != labels || top.live() || top.g != on:
 		return
@@ -236,8 +235,8 @@ func (s *Span) end(now int64, name string) {
 	setCurrent(before)
 }
 
-// merge is list with add in place of labels of the same key. Both are sorted by key
-// without duplicates, and so is the result, as runtime/pprof relies on.
+// merge returns list with the labels of add, which replace labels with the same key. Both are
+// sorted by key without duplicates, and so is the result, as runtime/pprof requires.
 func merge(list, add []Label) []Label {
 	all := make([]Label, 0, len(list)+len(add))
 	for _, l := range list {
@@ -258,12 +257,12 @@ func (s *Span) liveAt(at int64) bool {
 	return ended == 0 || at < max(ended, -ended)
 }
 
-// left reports whether goroutine g outlived the span that it was started under: the span's own
-// goroutine ended it, and g is another one. If another goroutine ended the span, left returns
+// left reports whether goroutine g outlived the span under which g was started: the span's own
+// goroutine ended the span, and g is another one. If another goroutine ended the span, left returns
 // false, because the goroutine that began the span continues under the spans around it.
 func (s *Span) left(g uint32) bool { return s.ended.Load() > 0 && s.g != g }
 
-// next is the span under s, nil if there is none.
+// next returns the span under s, or nil.
 func (s *Span) next() *Span {
 	base := s.base.Load() // before prev, see forget
 	if p := s.prev.Load(); p != nil {
@@ -272,9 +271,8 @@ func (s *Span) next() *Span {
 	return find(base)
 }
 
-// nearest returns the span that the labels of s mean on a goroutine: the first open one of s
-// and the spans below it in the chain. It returns nil if all have ended, or if the goroutine
-// outlived one.
+// nearest returns the span that the labels of s mean on a goroutine: the first open span of s and
+// the chain below it. It returns nil if all have ended, or if the goroutine outlived one.
 func (s *Span) nearest(g uint32) *Span {
 	for s != nil && !s.live() {
 		if s.left(g) {
@@ -285,9 +283,9 @@ func (s *Span) nearest(g uint32) *Span {
 	return s
 }
 
-// settle removes ended spans from the chain under s. So a goroutine whose spans end elsewhere
-// does not keep them. It is called when a span ends and when another begins over it. An open
-// span then keeps at most as many ended spans as were open together when it was begun over.
+// settle removes ended spans from the chain under s, so that a goroutine whose spans end elsewhere
+// does not keep them. It is called when a span ends and when another begins over it. An open span
+// then keeps at most as many ended spans as were open together when it began.
 func (s *Span) settle() {
 	p := s.prev.Load()
 	if p != nil && !p.live() {
@@ -308,10 +306,9 @@ func (s *Span) settle() {
 	}
 }
 
-// forget does the same as settle for an ended span whose labels were merged with the program's
-// labels. Merged labels name the span for good, and the chain below may have such labels,
-// too. A reader of both fields reads base first: prev counts once it is set, and it is set
-// before base changes.
+// forget is settle for an ended span whose labels were merged with the program's labels. Merged
+// labels name the span for good, and the chain below may have such labels, too. Readers of both
+// fields read base first: prev is set before base changes.
 func (s *Span) forget() {
 	n := s.nearest(s.g)
 	s.prev.Store(n)
@@ -323,16 +320,14 @@ func (s *Span) forget() {
 	}
 }
 
-// Resolve returns the span that a goroutine worked for at a time. Tag is the label pointer that the
-// goroutine had, as samples of the runtime have it. At is by the runtime's monotonic clock, in
-// nanoseconds. User are the program's own labels, not to be changed.
+// Resolve returns the span that a goroutine worked for at a time, and the program's own labels,
+// which the caller must not change. tag is the label pointer in samples of the runtime. at is
+// nanoseconds by the runtime's monotonic clock.
 //
-// The span is the one that set the labels. If that had ended on its own goroutine, the sampled
-// goroutine has outlived it, and the span is nil. If it had ended elsewhere, the span is the
-// nearest one around it that had not ended.
-//
-// A span around that ended between at and the call may have been forgotten; then it
-// is the one around that.
+// The span is the one that set the labels. If it had ended on its own goroutine, the sampled
+// goroutine has outlived it, and the result is nil. If it had ended elsewhere, the result is the
+// nearest open span around it. A span around it that ended between at and the call may be
+// forgotten; then the result is the next one.
 func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 	list := (*set)(tag).labels()
 	s = find((*set)(tag))
@@ -352,8 +347,8 @@ func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 	return s, user
 }
 
-// Innermost is the span that the calling goroutine works for, nil for none.
+// Innermost returns the span that the calling goroutine works for, or nil.
 func Innermost() *Span { return find(current()).nearest(goroutine()) }
 
-// Tag is the calling goroutine's labels as samples have them.
+// Tag returns the calling goroutine's labels as samples have them.
 func Tag() unsafe.Pointer { return goruntime.Labels() }

@@ -6,9 +6,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Start starts a span with a tracer whose provider may label the calling goroutine for its spans,
-// as [WrapTracerProvider] has the SDK's provider do. It returns the span's label, nil without one,
-// and a context that carries it.
+// Start starts a span with a tracer whose provider may label the calling goroutine, as the SDK's
+// provider does after [WrapTracerProvider]. It returns a context that carries the label, the span,
+// and the label or nil.
 func Start(ctx context.Context, tracer trace.Tracer, name string,
 	opts ...trace.SpanStartOption) (context.Context, trace.Span, *Span) {
 	if !Enabled() {
@@ -24,8 +24,8 @@ func Start(ctx context.Context, tracer trace.Tracer, name string,
 	return NewContext(ctx, label), span, label
 }
 
-// Without returns a context over ctx to start a span with that is made when its work is over. [Set]
-// labels nothing for a span that is started with this very context.
+// Without returns a context for a span that is made after its work. [Set] labels nothing for a span
+// that starts with this very context.
 func Without(ctx context.Context) context.Context { return without{ctx} }
 
 type without struct {

@@ -7,23 +7,23 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// spanName is the attribute of samples with the name of their span. The conventions have none: it
-// is Pyroscope's label.
+// spanName is the attribute of samples with the name of their span, as in Pyroscope.
+// OpenTelemetry's conventions have no such attribute.
 const spanName = "span_name"
 
-// A contextFields has the fields that all samples of a context share.
+// A contextFields holds the common fields of the samples of a context.
 type contextFields struct {
-	indices []int32 // of attributes; nil: not made yet
+	indices []int32 // of attributes; nil before the first sample of the context
 	link    int32
 }
 
-// A sampleKey tells apart the samples of a trace. Samples with the same key become one.
+// A sampleKey identifies a sample of the request: samples of a trace with the same key are joined.
 type sampleKey struct {
 	at      profile.Position
 	context int
 }
 
-// cpu encodes CPU samples, and gives the requests to send.
+// cpu encodes CPU samples, and calls send for each request.
 func (e *encoder) cpu(c continuous.CPU, send func(request)) {
 	t := c.Trace
 	// The clock of the trace may have moved against the wall clock since the program began.
@@ -57,7 +57,7 @@ func (e *encoder) cpu(c continuous.CPU, send func(request)) {
 	e.release()
 }
 
-// sampleOf returns the number of the request's sample that s, a sample of the trace, is part of.
+// sampleOf returns the request's sample for s, a sample of the trace.
 func (e *encoder) sampleOf(t *profile.Trace, s profile.Sample) int32 {
 	at, ok := t.Position(s)
 	key := sampleKey{at, s.ContextID}
@@ -70,7 +70,7 @@ func (e *encoder) sampleOf(t *profile.Trace, s profile.Sample) int32 {
 		e.stacks[at] = stack
 	}
 	link := int32(0)
-	e.noAttributes()
+	e.resetAttributes()
 	if s.ContextID != profile.None {
 		c := &e.contexts[s.ContextID]
 		if c.indices == nil {
@@ -83,7 +83,7 @@ func (e *encoder) sampleOf(t *profile.Trace, s profile.Sample) int32 {
 	return n
 }
 
-// stackOf returns the stack of a position; ok is false for none.
+// stackOf returns the stack of a position; ok is false without a position.
 func (e *encoder) stackOf(t *profile.Trace, at profile.Position, ok bool) int32 {
 	e.stack = e.stack[:0]
 	for ; ok; at, ok = t.Caller(at) {
@@ -102,9 +102,9 @@ func (e *encoder) stackOf(t *profile.Trace, at profile.Position, ok bool) int32 
 	return e.d.stack(e.stack)
 }
 
-// context makes the fields of a context. It uses e.indices.
+// context returns the fields of a context. It overwrites e.indices.
 func (e *encoder) context(c *profile.SampleContext) contextFields {
-	e.noAttributes()
+	e.resetAttributes()
 	link := int32(0)
 	if c.SpanID.IsValid() {
 		if c.SpanName != "" {
@@ -120,7 +120,7 @@ func (e *encoder) context(c *profile.SampleContext) contextFields {
 	return contextFields{indices: append([]int32{}, e.indices...), link: link}
 }
 
-// comments returns what people should know of the samples.
+// comments returns notes for the readers of the profile.
 func comments(t *profile.Trace) (all []string) {
 	if t.Stats.BusyGaps > 0 {
 		all = append(all, fmt.Sprintf(

@@ -12,8 +12,8 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Tags of opentelemetry/proto/profiles/v1development/profiles.proto: a field's number and the type
-// of its value.
+// Tags of opentelemetry/proto/profiles/v1development/profiles.proto: the number of a field and its
+// wire type.
 const (
 	dictionaryMappings   = 1<<3 | otlpwire.Prefixed
 	dictionaryLocations  = 2<<3 | otlpwire.Prefixed
@@ -47,32 +47,31 @@ const (
 	stackLocations = 1<<3 | otlpwire.Prefixed
 )
 
-// A dictionary is the one of a request. Its methods return indices. Index 0 of each table stands
-// for nothing.
+// A dictionary is the ProfilesDictionary of a request. Its methods return indices. Index 0 of each
+// table is the zero value.
 type dictionary struct {
 	mappings, locations, functions, links, texts, attributes, stacks table
 
 	program program
-	mapping int32 // the program's; 0: not there yet
-	goFrame int32 // the attribute of Go's frames; 0: not there yet
+	mapping int32 // the program's; 0 before the first location
+	goFrame int32 // the attribute of Go's frames; 0 before the first one
 
 	scratch []byte // memory for the next entry
 }
 
-// A line is a line of a location: a function, and where it was.
+// A line is a function and a line number in a location.
 type line struct {
 	name, file string
-	start      int64 // where the function begins; 0 is unknown, as for line
+	start      int64 // the line where the function begins; 0 if unknown, as line
 	line       int64
 }
 
 func newDictionary(of program) dictionary {
 	d := dictionary{
 		mappings: table{tag: dictionaryMappings}, locations: table{tag: dictionaryLocations},
-		functions: table{tag: dictionaryFunctions},
-		links:     table{tag: dictionaryLinks}, texts: table{tag: dictionaryStrings},
-		attributes: table{tag: dictionaryAttributes},
-		stacks:     table{tag: dictionaryStacks}, program: of,
+		functions: table{tag: dictionaryFunctions}, links: table{tag: dictionaryLinks},
+		texts: table{tag: dictionaryStrings}, attributes: table{tag: dictionaryAttributes},
+		stacks: table{tag: dictionaryStacks}, program: of,
 	}
 	d.reset()
 	return d
@@ -84,7 +83,7 @@ func (d *dictionary) tables() [7]*table {
 		&d.stacks}
 }
 
-// reset leaves each table with the zero value, which is index 0.
+// reset leaves each table with the zero value at index 0.
 func (d *dictionary) reset() {
 	d.mapping, d.goFrame = 0, 0
 	for _, t := range d.tables() {
@@ -93,10 +92,10 @@ func (d *dictionary) reset() {
 			number(t, "")
 		}
 	}
-	d.link(trace.TraceID{}, trace.SpanID{}) // with all its bytes, which some decoders ask for
+	d.link(trace.TraceID{}, trace.SpanID{}) // with all bytes, which some decoders require
 }
 
-// size returns the length of the dictionary.
+// size returns the number of encoded bytes.
 func (d *dictionary) size() (n int) {
 	for _, t := range d.tables() {
 		n += len(t.data)
@@ -106,7 +105,7 @@ func (d *dictionary) size() (n int) {
 
 func (d *dictionary) text(s string) int32 { return number(&d.texts, text.Valid(s)) }
 
-// attribute returns the attribute of a key, which is an index. A unit of "" means none.
+// attribute returns the index of an attribute. key is an index, and unit may be "".
 func (d *dictionary) attribute(key int32, value attribute.Value, unit string) int32 {
 	b := appendNumber(d.scratch[:0], attributeKey, int64(key))
 	b = otlpwire.AppendValue(b, attributeValue, value, 0)
@@ -131,7 +130,7 @@ func (d *dictionary) function(l line) int32 {
 	return number(&d.functions, b)
 }
 
-// location returns the location of lines, of which each but the last one was inlined into the next.
+// location returns the location of lines. Each line but the last one was inlined into the next.
 func (d *dictionary) location(lines ...line) int32 {
 	if d.mapping == 0 {
 		d.mapping = d.programMapping()
@@ -169,7 +168,7 @@ func (d *dictionary) goAttribute() int32 {
 	return d.goFrame
 }
 
-// programMapping returns the mapping that all locations have.
+// programMapping returns the mapping of all locations.
 func (d *dictionary) programMapping() int32 {
 	var indices []int32
 	for _, kv := range d.program.attributes {
@@ -187,7 +186,7 @@ func (d *dictionary) stack(locations []int32) int32 {
 	return number(&d.stacks, d.scratch)
 }
 
-// appendNumber appends a field that is a number, unless it is 0.
+// appendNumber appends a numeric field, unless n is 0.
 func appendNumber(b []byte, tag uint64, n int64) []byte {
 	if n == 0 {
 		return b

@@ -38,15 +38,14 @@ const (
 	sampleTimestamps = 5<<3 | otlpwire.Prefixed
 )
 
-// maxRequest is the size at which a profile is cut into several requests. Receivers refuse more
-// than 4 MiB.
+// maxRequest is the size at which a profile is split. Receivers refuse requests over 4 MiB.
 const maxRequest = 3 << 20
 
-// keepBytes bounds the memory that an encoder has between two profiles. Larger profiles are rare.
+// keepBytes bounds the memory of an encoder between two profiles. Larger profiles are rare.
 const keepBytes = 4 << 20
 
-// kindAttribute is the attribute of all profiles that tells kinds with equal sample types apart, as
-// mutex and block. OpenTelemetry's conventions have none.
+// kindAttribute distinguishes profiles with equal sample types, such as mutex and block.
+// OpenTelemetry's conventions have no such attribute.
 const kindAttribute = "perfline.profile.kind"
 
 // A request is an ExportProfilesServiceRequest.
@@ -55,16 +54,16 @@ type request struct {
 	count int // of profiles: one for each sample type
 }
 
-// A header has what the profiles of a request have in common.
+// A header holds the common fields of the profiles of a request.
 type header struct {
 	kind       string
 	types      []sampleType
 	periodType sampleType
 	period     int64
-	comments   []string // for people
+	comments   []string // for readers
 }
 
-// A sampleType says what the values of a profile are, and of which time.
+// A sampleType is the type, the unit and the time of a profile's values.
 type sampleType struct {
 	name, unit string
 	from, to   int64 // nanoseconds since 1970
@@ -76,21 +75,20 @@ type observation struct {
 	value, at int64
 }
 
-// An encoder encodes profiles. It uses its memory again: each request is one allocation of its own
-// size.
+// An encoder encodes profiles, and reuses its memory: each request allocates only its own bytes.
 type encoder struct {
 	resource, scope []byte // fields of ResourceProfiles and of ScopeProfiles
-	limit           int    // size of a request at which a profile is cut
+	limit           int    // size of a request at which a profile is split
 
 	d       dictionary
 	h       header
-	samples table   // the fields that identify a sample, as they are encoded
-	sums    []int64 // by sample and by type, unless the samples have times
+	samples table   // the encoded fields that identify a sample
+	sums    []int64 // by sample and by type, for samples without times
 
 	observed []observation
-	valueLen int     // length of their values
-	order    []int32 // of observed, by sample
-	starts   []int32 // of samples in order
+	valueLen int     // encoded length of the values of observed
+	order    []int32 // indices of observed, by sample
+	starts   []int32 // where the samples begin in order
 	profiles []byte
 
 	contexts  []contextFields            // of the trace, by index
@@ -122,39 +120,42 @@ func (e *encoder) begin(h header) {
 	clear(e.seen)
 }
 
-// room returns the memory of the encoder without its maps, which have as many entries as its
-// tables.
-func (e *encoder) room() int {
-	room := e.samples.room() + cap(e.profiles) + 8*cap(e.sums) + 24*cap(e.observed) + 4*(cap(e.order)+cap(e.starts)) + 32*cap(e.contexts)
+// memory returns the size of the encoder's memory without its maps, which grow with the tables.
+func (e *encoder) memory() int {
+	n := e.samples.memory() + cap(e.profiles) + 8*cap(e.sums) + 24*cap(e.observed) +
+		4*(cap(e.order)+cap(e.starts)) + 32*cap(e.contexts)
 	for _, t := range e.d.tables() {
-		room += t.room()
+		n += t.memory()
 	}
-	return room
+	return n
 }
 
-// release gives up the memory of a profile that was large.
+// release frees the memory of a large profile.
 func (e *encoder) release() {
-	if e.room() > keepBytes {
-		*e = encoder{resource: e.resource, scope: e.scope, limit: e.limit, d: newDictionary(e.d.program)}
+	if e.memory() > keepBytes {
+		d := newDictionary(e.d.program)
+		*e = encoder{resource: e.resource, scope: e.scope, limit: e.limit, d: d}
 		e.makeMaps()
 	}
 }
 
 func (e *encoder) makeMaps() {
-	e.positions, e.stacks, e.seen = map[profile.Position]int32{}, map[profile.Position]int32{}, map[sampleKey]int32{}
+	e.positions, e.stacks = map[profile.Position]int32{}, map[profile.Position]int32{}
+	e.seen = map[sampleKey]int32{}
 }
 
-// size returns the length of the request, or more.
+// size returns an upper bound of the request's length.
 func (e *encoder) size() int {
-	const sample = 24 // tags, lengths and a value, without the fields that identify it
-	return len(e.resource) + len(e.scope) + e.d.size() + max(1, len(e.h.types))*(len(e.samples.data)+sample*len(e.samples.entries)) +
+	const sample = 24 // tags, lengths and a value, without the identifying fields
+	samples := len(e.samples.data) + sample*len(e.samples.entries)
+	return len(e.resource) + len(e.scope) + e.d.size() + max(1, len(e.h.types))*samples +
 		8*len(e.observed) + e.valueLen
 }
 
-// full reports whether the request should be ended.
+// full reports whether to end the request.
 func (e *encoder) full() bool { return len(e.samples.entries) > 0 && e.size() >= e.limit }
 
-// sample returns the number of the sample of a stack, e.indices and a link.
+// sample returns the number of the sample with a stack, the attributes e.indices and a link.
 func (e *encoder) sample(stack, link int32) int32 {
 	b := appendNumber(e.d.scratch[:0], sampleStack, int64(stack))
 	b = appendIndices(b, sampleAttributes, e.indices...)
@@ -181,10 +182,10 @@ func (e *encoder) observe(o observation) {
 	e.valueLen += protowire.SizeVarint(uint64(o.value)) //nolint:gosec // as protobuf has it
 }
 
-// noAttributes empties e.indices, for the attributes of another sample.
-func (e *encoder) noAttributes() { e.keys, e.indices = e.keys[:0], e.indices[:0] }
+// resetAttributes empties e.indices for another sample.
+func (e *encoder) resetAttributes() { e.keys, e.indices = e.keys[:0], e.indices[:0] }
 
-// addAttribute adds an attribute of a sample to e.indices, unless it has one of that key.
+// addAttribute adds an attribute to e.indices, unless e.keys has the key.
 func (e *encoder) addAttribute(key string, value attribute.Value, unit string) {
 	k := e.d.text(key)
 	if slices.Contains(e.keys, k) {
@@ -194,7 +195,7 @@ func (e *encoder) addAttribute(key string, value attribute.Value, unit string) {
 	e.indices = append(e.indices, e.d.attribute(k, value, unit))
 }
 
-// end gives the request to send, unless it has no value.
+// end calls send with the request, unless the request has no value.
 func (e *encoder) end(send func(request)) {
 	count := 0
 	for k := range e.h.types {
@@ -219,7 +220,7 @@ func (e *encoder) end(send func(request)) {
 	send(request{body, count})
 }
 
-// appendProfile appends the profile of a type to e.profiles, and reports whether it has samples.
+// appendProfile appends the profile of a type to e.profiles. It returns false without samples.
 func (e *encoder) appendProfile(k int) bool {
 	before := len(e.profiles)
 	b, at := otlpwire.BeginMessage(e.profiles, otlpwire.Items)
@@ -244,7 +245,8 @@ func (e *encoder) appendProfile(k int) bool {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	b = append(otlpwire.AppendLength(b, profileID, len(id)), id[:]...)
-	attributes := [...]int32{e.d.attribute(e.d.text(kindAttribute), attribute.StringValue(e.h.kind), ""), 0}
+	kind := e.d.attribute(e.d.text(kindAttribute), attribute.StringValue(e.h.kind), "")
+	attributes := [...]int32{kind, 0}
 	all := attributes[:1]
 	if len(e.h.comments) > 0 {
 		kv := semconv.PprofProfileComment(e.h.comments...)
@@ -262,14 +264,15 @@ func (e *encoder) appendType(b []byte, tag uint64, t sampleType) []byte {
 	return otlpwire.EndMessage(b, at)
 }
 
-// appendSums appends the samples that have a value of a type other than 0.
+// appendSums appends the samples with a value of a type, unless it is 0.
 func (e *encoder) appendSums(b []byte, k int) []byte {
 	for i := range e.samples.entries {
 		value := e.sums[i*len(e.h.types)+k]
 		if value == 0 {
 			continue
 		}
-		first, n := e.samples.entry(int32(i)), protowire.SizeVarint(uint64(value)) //nolint:gosec // as many as entries; as protobuf has it
+		first := e.samples.entry(int32(i))       //nolint:gosec // an index of entries
+		n := protowire.SizeVarint(uint64(value)) //nolint:gosec // as protobuf does
 		b = otlpwire.AppendLength(b, profileSamples, len(first)+otlpwire.FieldSize(n))
 		b = append(b, first...)
 		b = otlpwire.AppendLength(b, sampleValues, n)
@@ -278,7 +281,7 @@ func (e *encoder) appendSums(b []byte, k int) []byte {
 	return b
 }
 
-// appendObserved appends the samples with the times of their values.
+// appendObserved appends the samples with their values and times.
 func (e *encoder) appendObserved(b []byte) []byte {
 	e.sort()
 	for i := range e.samples.entries {
@@ -288,7 +291,8 @@ func (e *encoder) appendObserved(b []byte) []byte {
 			values += protowire.SizeVarint(uint64(e.observed[o].value)) //nolint:gosec // as protobuf has it
 		}
 		first := e.samples.entry(int32(i)) //nolint:gosec // as many as entries
-		b = otlpwire.AppendLength(b, profileSamples, len(first)+otlpwire.FieldSize(values)+otlpwire.FieldSize(8*len(order)))
+		length := len(first) + otlpwire.FieldSize(values) + otlpwire.FieldSize(8*len(order))
+		b = otlpwire.AppendLength(b, profileSamples, length)
 		b = append(b, first...)
 		b = otlpwire.AppendLength(b, sampleValues, values)
 		for _, o := range order {
@@ -302,8 +306,7 @@ func (e *encoder) appendObserved(b []byte) []byte {
 	return b
 }
 
-// sort puts the observations in order by their samples. The observations of a sample stay in their
-// order.
+// sort orders the observations by sample, and keeps the order within a sample.
 func (e *encoder) sort() {
 	n := len(e.samples.entries)
 	e.starts = append(e.starts[:0], make([]int32, n+1)...)
@@ -318,6 +321,6 @@ func (e *encoder) sort() {
 		e.order[e.starts[o.sample]] = int32(i) //nolint:gosec // a request has some MiB
 		e.starts[o.sample]++
 	}
-	copy(e.starts[1:], e.starts[:n]) // each was moved to its end, which is the next one's start
+	copy(e.starts[1:], e.starts[:n]) // each entry is now the start of the next sample
 	e.starts[0] = 0
 }

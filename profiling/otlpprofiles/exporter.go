@@ -10,8 +10,8 @@ import (
 )
 
 // New returns an exporter that does nothing before its Start, for the field ProfileExporter of
-// perfline.Config. Start checks c, and sends a profile of each kind every [Config].Interval, and
-// one of leaked goroutines every [Config].LeakInterval. Logger of c wins over what Start gets.
+// perfline.Config. Start checks c, and sends a profile of each kind every [Config].Interval, and of
+// leaked goroutines every [Config].LeakInterval. Logger of c wins over the argument of Start.
 // Errors name the field or the variable, the value and the rule. Start logs wrong variables that do
 // no harm. A profile has one sample type: a heap profile counts as up to four in Stats.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c)) }
@@ -19,19 +19,15 @@ func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c
 func receiver(c Config) continuous.Receiver {
 	return continuous.Receiver{
 		Package: "otlpprofiles", Config: c, Logger: c.Logger,
-		Open: func(env continuous.Environment) (*continuous.Delivery,
-			error) {
-			return open(c, env)
-		},
+		Open: func(e continuous.Environment) (*continuous.Delivery, error) { return open(c, e) },
 	}
 }
 
-// open makes the delivery to the receiver, and the goroutines of a connection over gRPC.
+// open makes the delivery to the receiver, and the goroutines of a gRPC connection.
 func open(c Config, env continuous.Environment) (*continuous.Delivery, error) {
 	settings, err := continuous.Settings{
 		Interval: c.Interval, LeakInterval: c.LeakInterval, Spans: c.Spans,
-		QueueBytes: c.QueueBytes,
-		Logger:     env.Logger,
+		QueueBytes: c.QueueBytes, Logger: env.Logger,
 	}.Resolve(env.Vars, "Interval")
 	if err != nil {
 		return nil, err
@@ -41,8 +37,7 @@ func open(c Config, env continuous.Environment) (*continuous.Delivery, error) {
 		a := c.Sender.Send(ctx, body)
 		return queue.Answer{
 			Err: a.Err, Retry: a.Retry, After: a.After, Unanswered: a.Unanswered,
-			Unknown:  a.Unknown,
-			TooLarge: a.TooLarge, Rejected: a.Rejected, Message: a.Message,
+			Unknown: a.Unknown, TooLarge: a.TooLarge, Rejected: a.Rejected, Message: a.Message,
 		}
 	}
 	sender, to, err := otlp.Open(env.Vars, where, otlp.Profiles, c.Sender, send)
@@ -51,15 +46,13 @@ func open(c Config, env continuous.Environment) (*continuous.Delivery, error) {
 	}
 	q := continuous.NewQueue(settings, queue.Config[*request]{
 		To: to, UnknownPause: otlp.UnknownPause,
-		Send: func(ctx context.Context,
-			batch []*request) queue.Answer {
+		Send: func(ctx context.Context, batch []*request) queue.Answer {
 			return sender.Send(ctx, batch[0].body)
 		},
 	})
 	return &continuous.Delivery{
 		Settings: settings, Sink: &sink{newEncoder(env.Resource, thisProgram()), q}, Queue: q,
-		To:    to,
-		Close: sender.Close,
+		To: to, Close: sender.Close,
 	}, nil
 }
 
@@ -83,8 +76,7 @@ func (s *sink) add(r request) { s.queue.Add(&r) }
 // Count returns the number of profiles.
 func (r *request) Count() int { return r.count }
 
-// Bytes returns the size of the request.
 func (r *request) Bytes() int { return len(r.body) }
 
-// Request returns the same: a request travels alone. Two would need one dictionary.
+// Request returns Bytes: a request travels alone, because two would need one dictionary.
 func (r *request) Request() int { return r.Bytes() }

@@ -6,24 +6,23 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Bounds of the labels that a program sets with runtime/pprof, which become attributes of samples.
+// Bounds of the program's pprof labels, which become attributes of samples.
 const (
-	maxLabels     = 12   // of a sample, with the span's name
+	maxLabels     = 12   // of a sample, span_name included
 	maxLabelKey   = 256  // bytes
 	maxLabelValue = 2048 // bytes
 )
 
-// ofSpans are the labels of perfline's spans. The samples have links in their place.
-var ofSpans = map[string]bool{"span_id": true, "trace_id": true, "profile_id": true}
+// spanLabels are the labels of perfline's spans. Samples have links instead.
+var spanLabels = map[string]bool{"span_id": true, "trace_id": true, "profile_id": true}
 
-// addLabel adds a label to the attributes of a sample, as long as there is room.
+// addLabel adds a label to the attributes of a sample, up to maxLabels.
 func (e *encoder) addLabel(key string, value attribute.Value, unit string) {
-	if len(e.indices) < maxLabels && key != "" && !ofSpans[key] {
+	if len(e.indices) < maxLabels && key != "" && !spanLabels[key] {
 		e.addAttribute(text.Cut(key, maxLabelKey), value, unit)
 	}
 }
 
 func labelValue(s string) attribute.Value {
-	return attribute.StringValue(
-		text.Cut(s, maxLabelValue))
+	return attribute.StringValue(text.Cut(s, maxLabelValue))
 }

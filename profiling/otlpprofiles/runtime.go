@@ -12,7 +12,7 @@ import (
 	"github.com/perfline/perfline/internal/continuous"
 )
 
-// runtime encodes a profile of the runtime's, and gives the requests to send.
+// runtime encodes a profile of the runtime, and calls send for each request.
 func (e *encoder) runtime(r continuous.Runtime, send func(request)) error {
 	p, err := profile.ParseData(r.Data)
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *encoder) runtime(r continuous.Runtime, send func(request)) error {
 	return nil
 }
 
-// lines returns the lines of a location. A snapshot has given each frame a name.
+// lines returns the lines of a location. A snapshot has named all frames.
 func lines(l *profile.Location) []line {
 	all := make([]line, 0, 1)
 	for _, of := range l.Line {
@@ -72,9 +72,9 @@ func lines(l *profile.Location) []line {
 	return all
 }
 
-// labels makes the attributes of a sample.
+// labels sets e.indices to the attributes of a sample.
 func (e *encoder) labels(s *profile.Sample) {
-	e.noAttributes()
+	e.resetAttributes()
 	for _, key := range slices.Sorted(maps.Keys(s.Label)) {
 		if values := s.Label[key]; len(values) > 0 {
 			e.addLabel(key, labelValue(values[0]), "")

@@ -6,14 +6,14 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A table holds different byte strings, and numbers them from 0. Encoded messages whose parts are
-// numbers of other tables are equal exactly if their bytes are: so the tables of a dictionary have
-// no duplicates, by value, recursively.
+// A table holds distinct byte strings, and numbers them from 0. The entries of other tables refer
+// to these numbers, so equal entries have equal bytes: a dictionary has no duplicates, by value,
+// recursively.
 type table struct {
-	tag     uint64 // stands before each entry in data, with the entry's length; 0: neither does
+	tag     uint64 // before each entry in data, with the entry's length; 0 for entries alone
 	data    []byte
 	entries []extent // without tag and length
-	slots   []int32  // numbers of entries plus 1, by their hashes; the length is a power of two
+	slots   []int32  // hash table: the numbers of entries plus 1; the length is a power of two
 }
 
 // An extent is a part of a table's data.
@@ -21,7 +21,7 @@ type extent struct{ from, to int32 }
 
 var seed = maphash.MakeSeed()
 
-// number returns the number of an entry. It adds the entry if the table does not have it.
+// number returns the number of an entry. It adds a new entry.
 func number[E string | []byte](t *table, entry E) int32 {
 	if 4*len(t.entries) >= 3*len(t.slots) {
 		t.grow()
@@ -62,7 +62,6 @@ func (t *table) entry(n int32) []byte { return t.data[t.entries[n].from:t.entrie
 // slot returns the first slot of a hash.
 func (t *table) slot(hash uint64) int { return int(hash & uint64(len(t.slots)-1)) } //nolint:gosec // below the length
 
-// grow doubles the slots.
 func (t *table) grow() {
 	t.slots = make([]int32, max(64, 2*len(t.slots)))
 	for i := range t.entries {
@@ -74,10 +73,9 @@ func (t *table) grow() {
 	}
 }
 
-// room returns the memory of the table.
-func (t *table) room() int { return cap(t.data) + 8*cap(t.entries) + 4*len(t.slots) }
+// memory returns the size of the table's memory.
+func (t *table) memory() int { return cap(t.data) + 8*cap(t.entries) + 4*len(t.slots) }
 
-// reset takes all entries out.
 func (t *table) reset() {
 	t.data, t.entries = t.data[:0], t.entries[:0]
 	clear(t.slots)

@@ -30,10 +30,9 @@ const (
 	protoType = "application/proto" // the content type of the Connect protocol for protobuf
 
 	answerTimeout = time.Minute // of the exporter's own HTTP client
-	// bytes read of an answer's body: the server quotes all labels when it refuses one
-	maxAnswer   = 64 << 10
-	maxReason   = 1 << 10 // bytes of it that are shown
-	maxAttempts = 5       // of a profile before it lets the others go first
+	maxAnswer     = 64 << 10    // bytes of an answer's body: it may quote all labels
+	maxReason     = 1 << 10     // bytes of an answer in a message
+	maxAttempts   = 5           // of a profile before it is set aside
 
 	statusCanceled = 499 // of the Connect protocol
 )
@@ -45,15 +44,14 @@ type client struct {
 	url    string
 	header http.Header
 	close  context.CancelFunc // closes the connections of the exporter's own HTTP client
-	hidden *strings.Replacer  // takes secrets out of texts of the server and the network
-	sent   uint64             // profiles that the server has taken
-	// leaves the connections of the exporter's own HTTP client; nil for the program's
-	renew  func()
-	silent int // attempts in a row that had no answer in time
+	hidden *strings.Replacer  // removes secrets from texts of the server and the network
+	sent   uint64             // profiles that the server has accepted
+	renew  func()             // replaces the exporter's own connections; nil for a program's client
+	silent int                // attempts in a row without an answer in time
 }
 
-// maxSilent is after how many attempts in a row without an answer the connections are left. One
-// over HTTP/2 may be dead for a quarter of an hour before the system notices.
+// maxSilent is the number of attempts in a row without an answer after which the client opens new
+// connections. A dead HTTP/2 connection may go unnoticed for a quarter of an hour.
 const maxSilent = 2
 
 func newClient(c Config, dial dialer) *client {
@@ -84,8 +82,7 @@ func newClient(c Config, dial dialer) *client {
 		cl.http = &http.Client{
 			Timeout: answerTimeout,
 			// A redirected POST becomes a GET, or loses its authorization.
-			CheckRedirect: func(*http.Request,
-				[]*http.Request) error {
+			CheckRedirect: func(*http.Request, []*http.Request) error {
 				return http.ErrUseLastResponse
 			},
 			Transport: newTransport(life, dial),
@@ -110,7 +107,7 @@ func (c *client) send(ctx context.Context, batch []*upload) queue.Answer {
 		c.sent++
 		return a
 	}
-	// cut last: half a secret is not found
+	// Cut after Replace, which does not find half a secret.
 	a.Err = errors.New(text.Cut(text.Escape(c.hidden.Replace(a.Err.Error()), ""), maxReason))
 	u.unanswered = u.unanswered || a.Unanswered
 	often := fault == possible && u.attempts >= maxAttempts
@@ -126,7 +123,7 @@ func (c *client) send(ctx context.Context, batch []*upload) queue.Answer {
 	}
 }
 
-// A fault says whether the profile is the cause of an error, rather than the program's settings or
+// A fault is the probability that the profile causes an error, and not the program's settings or
 // the server's state.
 type fault int
 
@@ -148,21 +145,20 @@ func (c *client) post(ctx context.Context, request []byte) (queue.Answer, fault)
 	req.Header = c.header.Clone()
 	req.Host = cmp.Or(c.header.Get("Host"), req.Host) // net/http ignores the header
 	resp, err := c.http.Do(req)
-	c.heard(ctx, err)
+	c.countSilence(ctx, err)
 	if err != nil {
 		return unanswered(ctx, err, written.Load()), none
 	}
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // half of it is better than nothing
 	if resp.StatusCode/100 == 2 {
-		return taken(resp, body), none
+		return accepted(resp, body), none
 	}
 	return c.refusal(resp, body)
 }
 
-// heard notes whether an attempt had an answer in time, and leaves connections that are silent for
-// too long.
-func (c *client) heard(ctx context.Context, err error) {
+// countSilence counts attempts without an answer in time, and renews silent connections.
+func (c *client) countSilence(ctx context.Context, err error) {
 	timeout := (net.Error)(nil)
 	if !errors.As(err, &timeout) || !timeout.Timeout() || ctx.Err() != nil {
 		c.silent = 0
@@ -174,10 +170,10 @@ func (c *client) heard(ctx context.Context, err error) {
 	}
 }
 
-// unanswered returns the answer to a request without a response. The server may have taken a
+// unanswered returns the answer to a request without a response. The server may have accepted a
 // request that was sent completely.
 func unanswered(ctx context.Context, err error, written bool) queue.Answer {
-	// Without the URL: it may have a password, and is the same for all.
+	// The URL may have a password, and is the same for all requests.
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
@@ -190,26 +186,25 @@ func unanswered(ctx context.Context, err error, written bool) queue.Answer {
 	return queue.Answer{Err: err, Unanswered: written, Retry: !written || !late}
 }
 
-// taken returns the answer to a request that the server took by its own account.
-func taken(resp *http.Response, body []byte) (a queue.Answer) {
-	if typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); len(body) > 0 &&
-		typ != protoType {
+// accepted returns the answer to a request that the server reports as accepted.
+func accepted(resp *http.Response, body []byte) (a queue.Answer) {
+	if len(body) > 0 && contentType(resp) != protoType {
 		a.Message = "the server reports success, but its answer is not Pyroscope's: check ServerAddress"
 	}
 	return a
 }
 
-// refusal returns the answer to a request that the server did not take. The codes of the Connect
-// protocol have a status each, so the status decides. Pyroscope 1.12 answers:
+// refusal returns the answer to a request that the server did not accept. Each code of the Connect
+// protocol has its own status, so the status decides. Pyroscope 1.12 answers:
 //
-//   - 400 (invalid_argument): the profile or its labels are beyond a limit or malformed, or the
+//   - 400 (invalid_argument): the profile or its labels exceed a limit or are malformed, or the
 //     profile is too old.
 //   - 401 (unauthenticated): a tenant is missing.
-//   - 429 (resource_exhausted): the tenant's rate is used up, the profile alone exceeds it, or it
-//     makes a series too many.
+//   - 429 (resource_exhausted): the tenant's rate is used up, the profile alone exceeds the rate,
+//     or the tenant has too many series.
 //   - 500 (unknown, internal): among others, the parts that store profiles are not ready.
-//   - 499 and 504 (canceled, deadline_exceeded): the server stopped to wait for them. They may
-//     store the profile.
+//   - 499 and 504 (canceled, deadline_exceeded): the server stopped waiting for these parts, which
+//     may store the profile.
 func (*client) refusal(resp *http.Response, body []byte) (queue.Answer, fault) {
 	a := queue.Answer{Err: fmt.Errorf("the server answered %d %s%s", resp.StatusCode,
 		http.StatusText(resp.StatusCode), reason(resp, body))}
@@ -226,7 +221,7 @@ func (*client) refusal(resp *http.Response, body []byte) (queue.Answer, fault) {
 	case http.StatusRequestTimeout:
 		return retry(none)
 	case http.StatusTooManyRequests:
-		if resp.Header.Get("Retry-After") != "" { // then time is all that it takes
+		if resp.Header.Get("Retry-After") != "" { // then only time is needed
 			return retry(none)
 		}
 		return retry(possible)
@@ -241,20 +236,23 @@ func (*client) refusal(resp *http.Response, body []byte) (queue.Answer, fault) {
 	}
 }
 
-// reason returns what an answer's body says of the reason, to be put behind the status.
+// reason returns the reason in an answer's body, as a suffix of the status.
 func reason(resp *http.Response, body []byte) string {
 	var e struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	}
 	said := string(bytes.TrimSpace(body))
-	if typ, _, _ := mime.ParseMediaType(
-		resp.Header.Get("Content-Type")); typ == "application/json" &&
-		json.Unmarshal(body, &e) == nil && e.Code != "" {
+	if contentType(resp) == "application/json" && json.Unmarshal(body, &e) == nil && e.Code != "" {
 		said = e.Code + ": " + e.Message
 	}
 	if said == "" {
 		return ""
 	}
 	return ": " + said
+}
+
+func contentType(resp *http.Response) string {
+	typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return typ
 }

@@ -27,7 +27,7 @@ func TestSilentConnectionsAreLeft(t *testing.T) {
 		{t.Context(), silent, false},
 	} {
 		before := c.http.Transport
-		c.heard(a.ctx, a.err)
+		c.countSilence(a.ctx, a.err)
 		if left := c.http.Transport != before; left != a.left {
 			t.Errorf("attempt %d: left %t, want %t", i+1, left, a.left)
 		}

@@ -35,22 +35,22 @@ const (
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
 )
 
-// Config configures [New] and [Start]. The zero value leaves everything to the variables. A field
-// that is set wins over its variable.
+// Config configures [New] and [Start]. A field that is set wins over its variable. The zero value
+// uses only the variables.
 type Config struct {
-	// ServerAddress is the server's URL, with http or https and a host. Requests go below its
-	// path: to https://host/path/push.v1.PusherService/Push. Else PYROSCOPE_SERVER_ADDRESS.
+	// ServerAddress is the server's URL, with http or https and a host. Requests go below its path:
+	// to https://host/path/push.v1.PusherService/Push. Else PYROSCOPE_SERVER_ADDRESS.
 	ServerAddress string
 
 	// ApplicationName is the server's service_name: letters, digits and _ . - / only. Else
-	// PYROSCOPE_APPLICATION_NAME, else service.name of Resource, whose other characters
-	// become "_".
+	// PYROSCOPE_APPLICATION_NAME, else service.name of Resource, whose other characters become "_".
 	ApplicationName string
 
 	// Tags are labels of all profiles, at most 15 with the labels of PYROSCOPE_LABELS. A tag wins
-	// over one of these with its name. Names are [a-zA-Z_][a-zA-Z0-9_.]*, where the server makes
-	// underscores of dots. They do not begin with "__" and are not service_name, pyroscope_spy or
-	// a label of spans. Values are any UTF-8 text of at most 2048 bytes; empty ones are left out.
+	// over a PYROSCOPE_LABELS label of the same name. Names are [a-zA-Z_][a-zA-Z0-9_.]*; the server
+	// replaces dots with underscores. Names do not begin with "__" and are not service_name,
+	// pyroscope_spy or a label of spans. Values are any UTF-8 text of at most 2048 bytes; empty
+	// values are left out.
 	Tags map[string]string
 
 	// BasicAuthUser and BasicAuthPassword are set both or not at all. Else
@@ -65,11 +65,11 @@ type Config struct {
 	// shortest interval counts for all. So do the shortest LeakInterval and the largest of Spans.
 	UploadInterval time.Duration
 
-	// LeakInterval is how often leaked goroutines are profiled, from a second to 24 hours. Ten
-	// minutes are enough for most programs. Else PERFLINE_LEAK_INTERVAL, else never; negative means
-	// never. Read the package's comment first: each profile costs a garbage collection, and can end
-	// some programs. The time between two profiles is at least a thousand times as long as the
-	// first one took.
+	// LeakInterval is the time between profiles of leaked goroutines, from a second to 24 hours.
+	// Ten minutes are enough for most programs. Else PERFLINE_LEAK_INTERVAL, else never; negative
+	// means never. Read the package's comment first: each profile costs a garbage collection, and
+	// can end some programs. The time between two profiles is at least a thousand times the
+	// duration of the first.
 	LeakInterval time.Duration
 
 	// Spans says which spans the samples name, in the labels span_id and span_name. These spans
@@ -77,12 +77,12 @@ type Config struct {
 	// value, [profiling.LocalRoots], all samples of a request name its server span.
 	Spans profiling.Selection
 
-	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series
-	// of each trace then.
+	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series for
+	// each trace.
 	TraceIDs bool
 
-	// QueueBytes bounds the profiles that wait for delivery, in bytes of compressed requests. A
-	// larger profile is dropped. 0 means 16 MiB, which is some tens of minutes of a busy service.
+	// QueueBytes bounds the pending profiles, in bytes of compressed requests. A larger profile is
+	// dropped. 0 means 16 MiB: some tens of minutes of a busy service.
 	QueueBytes int
 
 	// Resource describes the service; give the tracer provider's. Its service.namespace,
@@ -104,8 +104,8 @@ func (c Config) Enabled() bool {
 	return address != ""
 }
 
-// String returns the fields without secrets: without the password, the values of headers, and the
-// address's user and query.
+// String returns the fields without the password, the values of headers, and the address's user and
+// query.
 func (c Config) String() string {
 	password := ""
 	if c.BasicAuthPassword != "" {
@@ -113,19 +113,18 @@ func (c Config) String() string {
 	}
 	return fmt.Sprintf("{ServerAddress:%s ApplicationName:%s Tags:%v BasicAuthUser:%s BasicAuthPassword:%s TenantID:%s Headers:%v UploadInterval:%v LeakInterval:%v Spans:%d TraceIDs:%t QueueBytes:%d}",
 		secret.URL(c.ServerAddress), c.ApplicationName, c.Tags, c.BasicAuthUser, password,
-		c.TenantID,
-		slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.LeakInterval, c.Spans, c.TraceIDs,
-		c.QueueBytes)
+		c.TenantID, slices.Sorted(maps.Keys(c.Headers)), c.UploadInterval, c.LeakInterval, c.Spans,
+		c.TraceIDs, c.QueueBytes)
 }
 
 // Format prints String for every verb.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
 
-// MarshalText returns String, for encoding/json, log/slog and others that look for it.
+// MarshalText returns String, for encoding/json and log/slog.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// resolve fills c from the variables and the defaults, and checks it. It returns the tags of all
-// profiles, by the names that the server gives them. It logs wrong variables that do no harm.
+// resolve sets c from the variables and the defaults, and checks c. It returns the tags of all
+// profiles, by their names in the server. It logs wrong variables that do no harm.
 func (c *Config) resolve(env continuous.Environment) (
 	s continuous.Settings, tags map[string]string, err error,
 ) {
@@ -174,7 +173,7 @@ func (c *Config) resolveAuth() error {
 	user, userFrom := given(c.BasicAuthUser, "BasicAuthUser", envUser)
 	password, passwordFrom := c.BasicAuthPassword, "BasicAuthPassword"
 	if password == "" {
-		// as it is: spaces may be meant
+		// Spaces may be part of the password.
 		password, passwordFrom = environ.Raw(envPassword), envPassword
 	}
 	tenant, tenantFrom := given(c.TenantID, "TenantID", envTenant)
@@ -205,7 +204,7 @@ func (c *Config) resolveHeaders() error {
 		}
 		from = envHeaders
 		if err := json.Unmarshal([]byte(raw), &c.Headers); err != nil {
-			// without encoding/json's error, which may hold a secret
+			// encoding/json's error may hold a secret
 			return wrong(from, envHeaders, "")
 		}
 	}
@@ -225,14 +224,14 @@ func (c *Config) resolveHeaders() error {
 				from, name)
 		}
 	}
-	// RFC 7617, section 2: the server would take it for the end of the user
+	// The server would parse a colon as the end of the user (RFC 7617, section 2).
 	if strings.Contains(c.BasicAuthUser, ":") {
 		return errors.New("BasicAuthUser: must have no colon")
 	}
 	return nil
 }
 
-// given returns the value of a field or else of its variable, and the name of that field or variable.
+// given returns the value of a field or else of its variable, and the name of that source.
 func given(field, name, variable string) (value, from string) {
 	if v := strings.TrimSpace(field); v != "" {
 		return v, name
@@ -240,7 +239,7 @@ func given(field, name, variable string) (value, from string) {
 	return environ.Get(variable), variable
 }
 
-// wrong returns the error of a wrong value, which comes from a variable or from its field.
+// wrong returns the error of a wrong value from a field or its variable.
 func wrong(from, variable, shown string) error {
 	if from == variable {
 		return environ.Error(variable)

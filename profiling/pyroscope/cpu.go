@@ -8,7 +8,7 @@ import (
 	"github.com/perfline/perfline/internal/continuous"
 )
 
-// encodeCPU returns the profiles to send of CPU samples.
+// encodeCPU returns the profiles to send for CPU samples.
 func encodeCPU(c continuous.CPU, fit fitter) ([][]byte, error) {
 	p, err := c.Trace.Pprof()
 	if err != nil {

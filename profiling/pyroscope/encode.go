@@ -9,14 +9,14 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Limits of one profile. The server's own are 16,000 samples, 4 MB uncompressed, and the 2 MB that
-// its rate limit allows in a burst. It refuses a profile beyond them as a whole.
+// Limits of one profile. The server refuses a profile beyond its own limits: 16,000 samples, 4 MB
+// uncompressed, and the 2 MB that its rate limit allows in a burst.
 const (
 	maxSamples = 8000
 	maxBytes   = 3 << 19
 )
 
-// encode returns p in pprof's format, split into as many profiles as the server's limits ask for.
+// encode returns p in pprof's format, split into as many profiles as the limits require.
 func encode(p *profile.Profile) ([][]byte, error) {
 	var parts [][]byte
 	todo := [][]*profile.Sample{p.Sample}
@@ -28,13 +28,12 @@ func encode(p *profile.Profile) ([][]byte, error) {
 			todo = append([][]*profile.Sample{samples[:n], samples[n:]}, todo...)
 			continue
 		}
-		// The server keeps one profile of a series for each millisecond: it takes others for
+		// The server keeps one profile of a series for each millisecond, and drops others as
 		// copies.
+		delay := time.Duration(len(parts)) * time.Millisecond
 		var plain bytes.Buffer
-		if err := part(p, samples,
-			time.Duration(len(parts))*time.Millisecond).WriteUncompressed(&plain); err != nil {
-			return parts, fmt.Errorf("pyroscope: encoding a profile of %d samples: %w",
-				len(samples), err)
+		if err := part(p, samples, delay).WriteUncompressed(&plain); err != nil {
+			return parts, fmt.Errorf("pyroscope: encoding a profile of %d samples: %w", n, err)
 		}
 		if plain.Len() > maxBytes && n > 1 {
 			todo = append([][]*profile.Sample{samples[:n/2], samples[n/2:]}, todo...)
@@ -49,14 +48,15 @@ func encode(p *profile.Profile) ([][]byte, error) {
 	return parts, nil
 }
 
-// part returns a profile of some of p's samples, with their locations and functions.
-func part(p *profile.Profile, samples []*profile.Sample, later time.Duration) *profile.Profile {
+// part returns a profile of some of p's samples with their locations and functions. Its time is
+// delay after p's.
+func part(p *profile.Profile, samples []*profile.Sample, delay time.Duration) *profile.Profile {
 	if len(samples) == len(p.Sample) {
 		return p
 	}
 	q := &profile.Profile{
 		SampleType: p.SampleType, PeriodType: p.PeriodType, Period: p.Period,
-		TimeNanos: p.TimeNanos + int64(later), DurationNanos: p.DurationNanos,
+		TimeNanos: p.TimeNanos + int64(delay), DurationNanos: p.DurationNanos,
 		Mapping: p.Mapping, Sample: samples,
 	}
 	locations, functions := map[*profile.Location]bool{}, map[*profile.Function]bool{}
@@ -78,7 +78,7 @@ func part(p *profile.Profile, samples []*profile.Sample, later time.Duration) *p
 	return q
 }
 
-// compress returns plain in gzip's format. It saves the program's time rather than bytes.
+// compress returns plain in gzip's format at the lowest CPU cost.
 func compress(plain []byte) ([]byte, error) {
 	var to bytes.Buffer
 	w, err := gzip.NewWriterLevel(&to, gzip.BestSpeed)

@@ -12,13 +12,14 @@ import (
 )
 
 // New returns an exporter that does nothing before its Start. Start checks c, and pushes a profile
-// of each kind every [Config].UploadInterval, and one of leaked goroutines every
-// [Config].LeakInterval. Resource and Logger of c win over what Start gets. Errors name the field
-// or the variable, the value and the rule. Start logs wrong variables that do no harm.
+// of each kind every [Config].UploadInterval, and of leaked goroutines every [Config].LeakInterval.
+// Resource and Logger of c win over the arguments of Start. Errors name the field or the variable,
+// the value and the rule. Start logs wrong variables that do no harm.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c, nil)) }
 
-// Start returns what [New] returns, started with c.Resource and c.Logger. Profiling does not end
-// with ctx. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids profiling.
+// Start returns the exporter of [New], started with c.Resource and c.Logger. Profiling continues
+// after the end of ctx. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids
+// profiling.
 func Start(ctx context.Context, c Config) (profiling.Exporter, error) {
 	e := New(c)
 	if err := e.Start(ctx, nil, nil); err != nil {
@@ -49,11 +50,6 @@ func open(c Config, env continuous.Environment, dial dialer) (*continuous.Delive
 	labels := seriesLabels(c.ApplicationName, hex.EncodeToString(instance), tags)
 	return &continuous.Delivery{
 		Settings: settings, Sink: sink{q, labels, newFitter(len(tags), c.TraceIDs)}, Queue: q,
-		To:         to,
-		ProfileIDs: true,
-		Close: func() error {
-			cl.close()
-			return nil
-		},
+		To: to, ProfileIDs: true, Close: func() error { cl.close(); return nil },
 	}, nil
 }

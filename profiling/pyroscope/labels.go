@@ -5,12 +5,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/perfline/perfline/internal/text"
 )
 
-// The labels of samples that the server or its users know by name.
+// The labels of samples with a meaning for the server or its users.
 const (
 	labelSpanID    = "span_id" // selects a span's profile; makes no series
 	labelSpanName  = "span_name"
@@ -18,27 +19,26 @@ const (
 	labelProfileID = "profile_id" // the old name of span_id: the server renames it
 )
 
-// maxSampleLabels is how many labels a sample may have. Each value of each label makes a series.
+// maxSampleLabels bounds the labels of a sample. Each value of each label makes a series.
 const maxSampleLabels = 12
 
-// A fitter changes the labels of samples so that the server takes them. For one unfit label the
-// server refuses the whole profile.
+// A fitter makes the labels of samples acceptable for the server, which would refuse a whole
+// profile for one wrong label.
 type fitter struct {
-	room     int  // labels that a sample may have, beside span_id
-	traceIDs bool // trace_id is one
-	spanIDs  bool // span_id is one
+	room     int  // labels that a sample may have beside span_id
+	traceIDs bool // keeps trace_id
+	spanIDs  bool // keeps span_id
 }
 
-// newFitter returns a fitter for samples of a series with so many tags.
+// newFitter returns a fitter for samples of a series with a number of tags.
 func newFitter(tags int, traceIDs bool) fitter {
-	return fitter{room: min(maxSampleLabels-1, maxSeriesLabels-ownLabels-tags), traceIDs: traceIDs,
-		spanIDs: true}
+	room := min(maxSampleLabels-1, maxSeriesLabels-ownLabels-tags)
+	return fitter{room: room, traceIDs: traceIDs, spanIDs: true}
 }
 
-// fit changes the strings of p that the server does not take.
+// fit makes the strings of p acceptable for the server.
 func (f fitter) fit(p *profile.Profile) {
-	// Samples share their labels.
-	done := map[uintptr]map[string][]string{}
+	done := map[uintptr]map[string][]string{} // samples share maps of labels
 	for _, s := range p.Sample {
 		if len(s.Label) == 0 {
 			continue
@@ -52,13 +52,12 @@ func (f fitter) fit(p *profile.Profile) {
 		s.Label = labels
 	}
 	for _, fn := range p.Function {
-		fn.Name, fn.Filename = strings.ToValidUTF8(fn.Name, "\uFFFD"),
-			strings.ToValidUTF8(fn.Filename, "\uFFFD")
+		fn.Name, fn.Filename = text.Valid(fn.Name), text.Valid(fn.Filename)
 	}
 }
 
-// labels returns the fit labels of a sample: the labels of its span, then as many of the program's
-// own as there is room for, by name. If names become equal, the first one stays.
+// labels returns the labels of a sample for the server: the span's labels, then the program's
+// labels by name, up to f.room. If names become equal, the first one stays.
 func (f fitter) labels(given map[string][]string) map[string][]string {
 	fit := make(map[string][]string, min(len(given), f.room+1))
 	add := func(name string, values []string) {
@@ -88,7 +87,7 @@ func (f fitter) labels(given map[string][]string) map[string][]string {
 	return fit
 }
 
-// fitName returns a name that the server takes, made of name. It is empty if name is.
+// fitName returns name with characters that the server accepts. The result is empty if name is.
 func fitName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if isLetter(r) || isDigit(r) {
@@ -105,15 +104,5 @@ func fitName(name string) string {
 	return name[:min(len(name), maxNameBytes)] // ASCII by now
 }
 
-// fitValue returns value, cut to a length that the server takes, and as UTF-8.
-func fitValue(value string) string {
-	value = strings.ToValidUTF8(value, "\uFFFD")
-	if len(value) <= maxValueBytes {
-		return value
-	}
-	end := maxValueBytes
-	for !utf8.RuneStart(value[end]) {
-		end--
-	}
-	return value[:end]
-}
+// fitValue returns value as UTF-8, cut to the server's limit.
+func fitValue(value string) string { return text.Start(text.Valid(value), maxValueBytes) }

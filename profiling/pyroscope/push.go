@@ -12,27 +12,23 @@ import (
 
 // The labels that make a series in the server, beside the service's name and the tags.
 const (
-	labelName = "__name__" // the first part of a profile's type
-	// "false": the values are of the profile's time, the server subtracts nothing
-	labelDelta = "__delta__"
-	// tells the processes of a service apart, and the exporters of a process
-	labelInstance = "__session_id__"
-	labelSpy      = "pyroscope_spy" // by "gospy" the server knows profiles of Go
+	labelName     = "__name__"       // the first part of a profile's type
+	labelDelta    = "__delta__"      // "false": the values cover the profile's time
+	labelInstance = "__session_id__" // differs between processes and exporters
+	labelSpy      = "pyroscope_spy"  // the server recognizes profiles of Go by "gospy"
 	labelService  = "service_name"
 )
 
 const spyName = "gospy"
 
-// profileNames are the names that pyroscope-go's profiles have in the server, by kind. Dashboards
-// and queries name them, so perfline's profiles have the same names. Grafana Alloy pushes
-// "goroutine" in place of "goroutines".
+// profileNames are the names of profiles in the server, by kind: those of pyroscope-go, which
+// dashboards and queries use. Grafana Alloy pushes "goroutine" in place of "goroutines".
 var profileNames = map[string]string{
 	"cpu": "process_cpu", continuous.Heap: "memory", continuous.Goroutine: "goroutines",
-	continuous.Mutex: "mutex", continuous.Block: "block",
-	continuous.Leak: "goroutine_leak",
+	continuous.Mutex: "mutex", continuous.Block: "block", continuous.Leak: "goroutine_leak",
 }
 
-// seriesLabels returns the labels of all series of an exporter, but for the name.
+// seriesLabels returns the labels of an exporter's series without labelName.
 func seriesLabels(service, instance string, tags map[string]string) map[string]string {
 	labels := maps.Clone(tags)
 	labels[labelService], labels[labelInstance] = service, instance
@@ -40,25 +36,23 @@ func seriesLabels(service, instance string, tags map[string]string) map[string]s
 	return labels
 }
 
-// An upload is a request with one profile, which waits for delivery. The server takes a request as
-// a whole or refuses it as a whole: a profile that it refuses must not cost another one.
+// An upload is a pending request with one profile. The server accepts or refuses a request as a
+// whole, and a refused profile must not cost another one.
 type upload struct {
 	kind    string
 	request []byte // a push.v1.PushRequest
 
-	// The client's.
+	// The client owns these fields.
 	attempts   int
-	sentBefore uint64 // profiles that the server had taken at the first attempt
-	unanswered bool   // an attempt was not answered: the server may have it
+	sentBefore uint64 // client.sent at the first attempt
+	unanswered bool   // an attempt had no answer: the server may have the profile
 }
 
-// Count returns 1.
 func (*upload) Count() int { return 1 }
 
-// Bytes returns the size of the request.
 func (u *upload) Bytes() int { return len(u.request) }
 
-// Request returns the same: an upload travels alone.
+// Request returns Bytes: an upload travels alone.
 func (u *upload) Request() int { return u.Bytes() }
 
 func newUpload(kind string, labels map[string]string, profile []byte) *upload {
@@ -67,7 +61,7 @@ func newUpload(kind string, labels map[string]string, profile []byte) *upload {
 	return &upload{kind: kind, request: pushRequest(named, newID(), profile)}
 }
 
-// newID returns a random UUID. It stays the same when a profile is sent again.
+// newID returns a random UUID. All attempts to send a profile use one id.
 func newID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:])                         // never fails
@@ -75,8 +69,8 @@ func newID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// pushRequest returns a push.v1.PushRequest of one profile. Pyroscope's api/push/v1/push.proto
-// defines it:
+// pushRequest returns a push.v1.PushRequest with one profile, see Pyroscope's
+// api/push/v1/push.proto:
 //
 //	message PushRequest      { repeated RawProfileSeries series = 1; }
 //	message RawProfileSeries { repeated LabelPair labels = 1; repeated RawSample samples = 2; }

@@ -5,7 +5,8 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 )
 
-// A sink encodes profiles and queues them. There may be some although encoding ended with an error.
+// A sink encodes profiles and queues them. After an encoding error it still queues the complete
+// ones.
 type sink struct {
 	queue  *queue.Queue[*upload]
 	labels map[string]string // of all series

@@ -8,11 +8,11 @@ import (
 	"github.com/perfline/perfline/internal/continuous"
 )
 
-// maxWhole is the size, compressed, up to which a profile is sent as it is. A larger one may exceed
-// the server's limits, which are of uncompressed profiles.
+// maxWhole is the compressed size up to which a profile is sent unchanged. A larger profile may
+// exceed the server's limits, which apply to uncompressed profiles.
 const maxWhole = 128 << 10
 
-// encodeRuntime returns the profiles to send of one of the runtime's: none if it is empty.
+// encodeRuntime returns the profiles to send for a profile of the runtime: none if it is empty.
 func encodeRuntime(r continuous.Runtime, fit fitter) ([][]byte, error) {
 	data := r.Data
 	if r.Kind == continuous.Goroutine || r.Kind == continuous.Leak {
@@ -34,9 +34,9 @@ func encodeRuntime(r continuous.Runtime, fit fitter) ([][]byte, error) {
 	return encode(p)
 }
 
-// goroutines returns a profile of goroutines as the server takes it, and nothing if there are none.
-// Its samples have labels like CPU samples, except for ids: each id would make a sample of its own,
-// and readers look for groups of goroutines.
+// goroutines returns a profile of goroutines for the server, or nothing if there are none. Its
+// samples have the labels of CPU samples without ids: each id would make a separate sample, and
+// readers look for groups of goroutines.
 func goroutines(data []byte, fit fitter) ([]byte, error) {
 	p, err := profile.ParseData(data)
 	if err != nil || len(p.Sample) == 0 {
@@ -45,7 +45,7 @@ func goroutines(data []byte, fit fitter) ([]byte, error) {
 	fit.spanIDs, fit.traceIDs = false, false
 	fit.fit(p)
 	plain := bytes.Buffer{}
-	// joins samples that have become equal
+	// Compact joins samples that have become equal.
 	if err := p.Compact().WriteUncompressed(&plain); err != nil {
 		return nil, err
 	}

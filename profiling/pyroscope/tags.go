@@ -14,26 +14,26 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// Default limits of the server, and those that follow from them.
+// Default limits of the server, and limits that follow from them.
 const (
 	maxNameBytes    = 1024 // of a label's name
 	maxValueBytes   = 2048 // of a label's value
-	maxSeriesLabels = 30   // of a series, with the labels of its samples
-	// ownLabels are the five of an exporter's series, and __order__, which the server may add
-	// before it counts.
+	maxSeriesLabels = 30   // of a series, the labels of its samples included
+	// ownLabels are the five labels of an exporter's series, and __order__, which the server may
+	// add before it counts.
 	ownLabels = 6
 	maxTags   = 15
 )
 
-// fromResource has the attributes that become tags.
+// fromResource lists the attributes that become tags.
 var fromResource = []attribute.Key{
 	semconv.ServiceNamespaceKey, semconv.ServiceVersionKey, semconv.ServiceInstanceIDKey,
 	semconv.DeploymentEnvironmentNameKey,
 }
 
-// resolveName finds the application's name. The server takes any text. These characters are all
-// that its older API took, so other ones are mostly a mistake: tags in braces, as pyroscope-go has
-// them.
+// resolveName finds the application's name. The server accepts any text. Its older API accepted
+// only these characters, so other characters are mostly a mistake, such as pyroscope-go's tags in
+// braces.
 func (c *Config) resolveName(vars *environ.Reader) error {
 	if name := strings.TrimSpace(c.ApplicationName); name != "" {
 		if !isName(name) {
@@ -63,7 +63,7 @@ func notOfName(r rune) bool {
 	return !isLetter(r) && !isDigit(r) && !strings.ContainsRune("_.-/", r)
 }
 
-// resolveTags checks the tags, and adds the ones of the resource.
+// resolveTags checks the tags, and adds the resource's.
 func (c *Config) resolveTags(vars *environ.Reader) (map[string]string, error) {
 	own, err := checkTags(c.Tags)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Config) resolveTags(vars *environ.Reader) (map[string]string, error) {
 	return tags, nil
 }
 
-// parseTags reads name=value,name=value.
+// parseTags parses name=value,name=value.
 func parseTags(raw string) (map[string]string, error) {
 	tags := map[string]string{}
 	for pair := range strings.SplitSeq(raw, ",") {
@@ -111,12 +111,12 @@ func parseTags(raw string) (map[string]string, error) {
 	return checkTags(tags)
 }
 
-// checkTags returns tags by the names that the server gives them, without empty ones.
+// checkTags returns the tags with a value, by their names in the server.
 func checkTags(given map[string]string) (map[string]string, error) {
 	tags, first := map[string]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		fail := func(rule string, args ...any) error {
-			return fmt.Errorf("%s: name %q: %s", "Tags", name, fmt.Sprintf(rule, args...))
+			return fmt.Errorf("Tags: name %q: %s", name, fmt.Sprintf(rule, args...))
 		}
 		value, label := strings.TrimSpace(given[name]), underscored(name)
 		switch {
@@ -142,7 +142,7 @@ func checkTags(given map[string]string) (map[string]string, error) {
 	return tags, nil
 }
 
-// reservedTag has the names that the series or the samples have already.
+// reservedTag has the names that series or samples use.
 var reservedTag = map[string]bool{
 	labelService: true, labelSpy: true,
 	labelSpanID: true, labelSpanName: true, labelTraceID: true, labelProfileID: true,

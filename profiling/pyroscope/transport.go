@@ -10,9 +10,9 @@ import (
 // A dialer makes a connection, as the DialContext of a [net.Dialer] does.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport for the exporter's own HTTP client. It is not
-// http.DefaultTransport, to which the program may have added spans. Its connections end with life:
-// net/http alone goes on connecting for a request that was cancelled. A nil dialer connects by TCP.
+// newTransport returns a transport for the exporter's own HTTP client. http.DefaultTransport may
+// add the program's spans. The end of life closes the connections and cancels dialing, which
+// net/http continues for a cancelled request. A nil dialer connects by TCP.
 func newTransport(life context.Context, dial dialer) *http.Transport {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
@@ -36,10 +36,10 @@ func newTransport(life context.Context, dial dialer) *http.Transport {
 	}
 }
 
-// A boundConn is a connection that a context closes at its end.
+// A boundConn is a connection that the end of a context closes.
 type boundConn struct {
 	net.Conn
-	release func() bool // from the context
+	release func() bool // separates the connection from the context
 }
 
 func (c *boundConn) Close() error {

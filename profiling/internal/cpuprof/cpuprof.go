@@ -1,10 +1,10 @@
 // Package cpuprof takes samples from the log of the runtime's CPU profiler, which has the time of
 // each sample. runtime/pprof discards the times. The package depends on internals of the Go
-// runtime, and on Linux or macOS. On other systems [New] returns an error, as Start does when the
+// runtime, and on Linux or macOS. [New] returns an error on other systems, and Start when the
 // runtime fails the engine's test.
 //
 // The log has one reader at a time. Type owner documents how an engine becomes the reader, and how
-// it makes room for other code that profiles through runtime/pprof.
+// it yields to other code that profiles through runtime/pprof.
 package cpuprof
 
 import "errors"

@@ -7,28 +7,28 @@ import (
 	"unsafe"
 )
 
-// A record is a sample as the log holds it, or a number of samples that were lost.
+// A record is an entry of the log: a sample, or a number of lost samples.
 type record struct {
-	at    int64          // by sampling.Now, never before the record before
-	count int            // at least 1, but 0 when lost is not
-	stack []uint64       // innermost first; part of the data read
+	at    int64          // by sampling.Now, not before the previous record
+	count int            // at least 1; 0 if lost is not
+	stack []uint64       // innermost first; part of the data that was read
 	tag   unsafe.Pointer // the goroutine's labels
 	lost  int
 }
 
-// A decoder decodes one log: what successive reads of it returned.
+// A decoder decodes the successive reads of one log.
 //
-// A record is a word each for its length, its time and its count, then its stack. The
-// first is the header, whose count is the rate. Count 0 with a stack of one word tells
-// how many samples found the log full. Time 0 have samples of threads that are not
-// Go's, which get into the log later.
+// The words of a record are its length, its time, its count and its stack. The first record is the
+// header, with the rate as its count. A record with count 0 and a stack of one word gives the
+// number of samples for which the log was full. The time is 0 for samples of threads that are not
+// Go's, which enter the log later.
 type decoder struct {
 	hz   int // 0 before the header
 	last int64
 }
 
-// decode hands the records of one read to each. Where the data is malformed it stops,
-// and says how many records were dropped, as far as that can be told.
+// decode calls each for the records of one read. It stops at malformed data, and returns how many
+// records were dropped, as far as is known.
 func (d *decoder) decode(data []uint64, tags []unsafe.Pointer, each func(record)) (dropped int,
 	err error) {
 	for len(data) > 0 {
@@ -54,9 +54,9 @@ func (d *decoder) decode(data []uint64, tags []unsafe.Pointer, each func(record)
 	return 0, nil
 }
 
-// check says what is wrong with the first record of data.
+// check returns an error if the first record of data is malformed.
 func (d *decoder) check(data []uint64, tags int) error {
-	const most = math.MaxInt32 // of whatever is counted; the runtime's own counters have 32 bits
+	const most = math.MaxInt32 // of a count: the runtime's own counters have 32 bits
 	switch {
 	case tags == 0:
 		return errors.New("a record without a tag")
@@ -69,10 +69,9 @@ func (d *decoder) check(data []uint64, tags int) error {
 	case data[2] > most:
 		return fmt.Errorf("a record that counts %d: at most %d", data[2], most)
 	case d.hz == 0 && (data[0] != 3 || data[2] == 0):
-		return fmt.Errorf("a header of %d words with rate %d: it has 3, and a rate", data[0],
-			data[2])
+		return fmt.Errorf("a header of %d words with rate %d: must have 3", data[0], data[2])
 	case d.hz != 0 && data[2] == 0 && (data[0] != 4 || data[3] == 0 || data[3] > most):
-		return fmt.Errorf("a record of %d words that counts nothing: it has 4, the last 1 to %d",
+		return fmt.Errorf("a record of %d words that counts nothing: must have 4, the last 1 to %d",
 			data[0], most)
 	}
 	return nil

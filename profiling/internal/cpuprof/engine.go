@@ -18,40 +18,39 @@ import (
 const (
 	usualTick = 10 * time.Millisecond
 	period    = 100 * time.Millisecond
-	deepest   = 64 // frames that the runtime keeps of a stack, see its maxCPUProfStack
-	// overdue is when a read that sleeps is given up: a signal is handled in microseconds,
-	// but a process may be stopped for a while.
+	deepest   = 64 // frames in a stack of the runtime, see its maxCPUProfStack
+	// overdue ends a read that sleeps. A signal is handled in microseconds, but a process may be
+	// stopped for a while.
 	overdue = 2 * time.Second
 )
 
-// An Engine samples what runs on the CPU. Its intervals are CPU time of a thread: a
-// process that does nothing has no samples.
+// An Engine samples running code. Its intervals are CPU time of a thread: a process that does
+// nothing has no samples.
 //
-// The Stack is what runtime/pprof would write: all logical frames but runtime.goexit.
-// The Tag is valid as long as anybody refers to it.
+// The Stack of a sample has all logical frames but runtime.goexit, as in runtime/pprof. The Tag is
+// valid while something refers to it.
 type Engine struct {
 	symbols  *sampling.Symbols
 	cpu      profiler
 	owner    owner
 	decoder  decoder
-	interval time.Duration // that a record counts as; 0 when the engine does not run
+	interval time.Duration // of a record; 0 while the engine does not run
 	shortest time.Duration
 	lost     uint64
-	entry    uintptr       // of nudge
-	nudged   record        // the last one that nudge left, without its stack
-	cost     time.Duration // of the quickest nudge; 0 before the first
+	entry    uintptr       // the program counter at which nudge begins
+	nudged   record        // the last record of a nudge, without its stack
+	cost     time.Duration // the time of the quickest nudge; 0 before the first
 
-	// Kept for their memory.
-	sample sampling.Sample
-	pcs    []uintptr
+	sample sampling.Sample // memory for the next sample
+	pcs    []uintptr       // memory for its stack
 }
 
 var _ sampling.Engine = (*Engine)(nil)
 
-// New makes an engine that does not run. It fails with an error that wraps
-// [ErrUnsupported] if the runtime's labels are not as expected, since samples name spans
-// by them. Start checks the log, and waits for the answer of StartCPUProfile, which waits while
-// a StopCPUProfile writes, no longer than answerTimeout.
+// New makes an engine that does not run. The error wraps [ErrUnsupported] if the runtime's labels
+// have an unknown layout, since samples name spans by labels. Start checks the log. Start waits at
+// most answerTimeout for the answer of StartCPUProfile, which takes long while a StopCPUProfile
+// writes.
 func New(symbols *sampling.Symbols, answerTimeout time.Duration) (*Engine, error) {
 	if err := goruntime.CheckLabels(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -69,41 +68,41 @@ func newEngine(symbols *sampling.Symbols, answerTimeout time.Duration, cpu profi
 	}
 }
 
-// Name is "cpu".
+// Name returns "cpu".
 func (e *Engine) Name() profile.Engine { return profile.EngineCPU }
 
-// Period is the time between calls of Tick. It keeps the log, which holds at least 1 900 deep
-// stacks, from getting full. Other code that stops our profile waits no longer than that.
+// Period returns the time between calls of Tick. The log, for at least 1 900 deep stacks, does not
+// get full in a period. Other code that stops our profile waits at most a period.
 func (e *Engine) Period() time.Duration { return period }
 
 // Lost returns how many samples were dropped because the log was full or undecodable.
 func (e *Engine) Lost() uint64 { return e.lost }
 
-// Cost returns how long a sample stops its thread: the shortest time that sending ourselves the
-// signal has taken, the sending included. It is 0 before the first signal.
+// Cost returns how long a sample stops its thread: the shortest time of sending ourselves the
+// signal and handling it. It is 0 before the first signal.
 func (e *Engine) Cost() time.Duration { return e.cost }
 
-// Interval returns a whole fraction of a second: 1 s at most, and at least the kernel's tick,
-// because the kernel looks at timers of CPU time only then.
+// Interval returns a whole fraction of a second: at most 1 s, and at least the kernel's tick, at
+// which the kernel checks timers of CPU time.
 func (e *Engine) Interval(requested time.Duration) time.Duration {
 	return time.Second / time.Duration(e.rate(requested))
 }
 
-// rate returns how often a second to sample for an interval that is not longer than requested.
+// rate returns the number of samples a second for an interval that is at most requested.
 func (e *Engine) rate(requested time.Duration) int {
 	requested = min(max(requested, e.shortest), time.Second)
-	// The lowest n for which 1 s / n, rounded down, is at most requested: Interval must return the
-	// same interval for its own result. The interval must not be shorter than a tick that is no
-	// whole fraction.
+	// This is the lowest n for which 1 s / n, rounded down, is at most requested: Interval must
+	// return its own result unchanged. A tick may not be a whole fraction of a second, and the
+	// interval must not be shorter.
 	return int(min(time.Second/(requested+1)+1, time.Second/e.shortest))
 }
 
-// Start begins sampling. Beside [sampling.ErrBusy] it returns errors that wrap
-// [ErrUnsupported]: the log is not as expected, and nothing runs. Those that wrap
-// [sampling.ErrTransient], too, may have passed when Start is called again.
+// Start begins sampling. Its errors wrap [sampling.ErrBusy], or [ErrUnsupported] if the log is not
+// as expected; then nothing runs. After errors that also wrap [sampling.ErrTransient], a later
+// Start may succeed.
 func (e *Engine) Start(interval time.Duration) error {
 	if e.interval != 0 {
-		return fmt.Errorf("it runs already, at an interval of %v", e.interval)
+		return fmt.Errorf("the engine runs already, at an interval of %v", e.interval)
 	}
 	hz := e.rate(interval)
 	if err := e.owner.acquire(hz); err != nil {
@@ -111,7 +110,7 @@ func (e *Engine) Start(interval time.Duration) error {
 	}
 	e.decoder = decoder{}
 	e.interval = time.Second / time.Duration(hz)
-	discard := func(*sampling.Sample) {} // it does not run before Start returns
+	discard := func(*sampling.Sample) {} // samples count only after Start
 	test := e.test
 	if !sleeps {
 		test = e.testAnyThread
@@ -127,8 +126,8 @@ func (e *Engine) Start(interval time.Duration) error {
 	}
 }
 
-// Tick emits what the log holds. When signals no longer arrive it says the same as
-// when the profiler was taken, so that Start looks into it.
+// Tick emits the samples in the log. When signals no longer arrive, it returns the same error as
+// after other code took the profiler, so that the next Start finds the cause.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if e.interval == 0 {
 		return nil
@@ -144,7 +143,7 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	return err
 }
 
-// handOver leaves the log to the other code that ended it, and returns the call that did.
+// handOver leaves the log to the other code that ended it, and returns the call that ended the log.
 func (e *Engine) handOver() error {
 	e.interval = 0
 	return e.owner.handOver()
@@ -162,7 +161,7 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	e.cpu.SetRate(0)
 	drained := false
 	defer func() {
-		if !drained { // emit panicked: other code must get the profiler all the same
+		if !drained { // emit panicked; other code must get the CPU profiler nevertheless
 			e.owner.drain(func([]uint64, []unsafe.Pointer) {})
 		}
 		e.owner.release()
@@ -172,11 +171,11 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	drained = true
 }
 
-// read emits what the log holds. [sampling.ErrTaken] means that it ended, though the
-// engine did not end it. After any other error the log is still ours.
+// read emits the samples in the log. [sampling.ErrTaken] means that other code ended the log. After
+// any other error the log is still ours.
 func (e *Engine) read(emit func(*sampling.Sample)) error {
-	// The log's end wakes a sleeping reader. The log is ours while we read, so this does not
-	// end another owner's log.
+	// The end of the log wakes a sleeping reader. The log is ours while we read, so the alarm does
+	// not end another owner's log.
 	expired := make(chan struct{})
 	alarm := time.AfterFunc(overdue, func() {
 		e.cpu.SetRate(0)
@@ -186,14 +185,13 @@ func (e *Engine) read(emit func(*sampling.Sample)) error {
 	err := e.readNudged(emit)
 	if !alarm.Stop() {
 		<-expired
-		// the process may have been stopped
-		return transient{fmt.Errorf("no signal within %v", overdue)}
+		return transient{fmt.Errorf("no signal within %v", overdue)} // a stopped process?
 	}
 	return err
 }
 
-// readNudged reads until the record that a nudge left. The log wraps around: the rest of it must
-// not make us sleep, and must not wait for the next tick.
+// readNudged reads up to the record of a nudge. The log wraps around, so one read may not return
+// all records. Reading on must not sleep, and must not wait for the next tick.
 func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
 	began := sampling.Now()
 	if err := e.cpu.Nudge(); err != nil {
@@ -222,8 +220,8 @@ func (e *Engine) readNudged(emit func(*sampling.Sample)) error {
 	}
 }
 
-// records emits the samples of one read. It reports whether the record of a nudge was
-// among them, or may have been, and whether the log was full.
+// records emits the samples of one read. It reports whether the record of a nudge was among them,
+// or may have been, and whether the log was full.
 func (e *Engine) records(data []uint64, tags []unsafe.Pointer, emit func(*sampling.Sample)) (nudged,
 	full bool) {
 	dropped, err := e.decoder.decode(data, tags, func(r record) {
@@ -246,8 +244,8 @@ func (e *Engine) records(data []uint64, tags []unsafe.Pointer, emit func(*sampli
 	return nudged, full
 }
 
-// isNudge reports whether nudge is on a stack. It is a few frames from the innermost,
-// which make the system call.
+// isNudge reports whether nudge is on a stack. Only the few frames of the system call are below
+// nudge.
 func (e *Engine) isNudge(stack []uint64) bool {
 	const frames, size = 8, 4096 // size: more than nudge has
 	for _, pc := range stack[:min(len(stack), frames)] {
@@ -261,7 +259,7 @@ func (e *Engine) isNudge(stack []uint64) bool {
 	return false
 }
 
-// emit makes a record a sample.
+// emit emits a record as a sample.
 func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
 	e.pcs = e.pcs[:0]
 	for _, pc := range r.stack {
@@ -295,7 +293,7 @@ func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
 	s.Tag = nil
 }
 
-// A transient error wraps [sampling.ErrTransient], and has the text of another error. Its cause may
+// A transient error wraps [sampling.ErrTransient] and has the text of another error. Its cause may
 // pass: the process was stopped for a while, or other code set the profiler's rate.
 type transient struct{ error }
 

@@ -2,11 +2,11 @@ package cpuprof
 
 import "time"
 
-// sleeps says that readProfile sleeps when there is nothing to read.
+// sleeps reports whether readProfile sleeps while the log is empty.
 const sleeps = false
 
-// nudge has nothing to do.
+// nudge does nothing: reads do not sleep.
 func nudge() error { return nil }
 
-// tick is how often the kernel looks whether the process has used up its interval.
+// tick returns the interval at which the kernel checks whether the process has used up its timer.
 func tick() time.Duration { return usualTick }

@@ -7,12 +7,11 @@ import (
 	"unsafe"
 )
 
-// sleeps says that readProfile sleeps when there is nothing to read.
+// sleeps reports whether readProfile sleeps while the log is empty.
 const sleeps = true
 
-// nudge sends the calling thread a SIGPROF, which is handled before nudge returns. Then the log
-// has a record with nudge on its stack, or it is full or off. In each case readProfile does
-// not sleep.
+// nudge sends the calling thread a SIGPROF, which is handled before nudge returns. Then the log has
+// a record with nudge on its stack, is full, or is off: readProfile does not sleep.
 //
 //go:noinline
 func nudge() error {
@@ -21,14 +20,13 @@ func nudge() error {
 	return syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), syscall.SIGPROF)
 }
 
-// tick is how often the kernel looks whether a thread has used up its interval.
+// tick returns the interval at which the kernel checks whether a thread has used up its timer.
 func tick() time.Duration {
 	const coarse = 6 // CLOCK_MONOTONIC_COARSE, which steps at each tick
-	var res syscall.Timespec
-	_, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETRES, coarse, uintptr(unsafe.Pointer(&res)),
-		0)
-	t := time.Duration(res.Nano())
-	// Kernels are built with 100 to 1000 ticks a second; what else is told is not a tick.
+	var r syscall.Timespec
+	_, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETRES, coarse, uintptr(unsafe.Pointer(&r)), 0)
+	t := time.Duration(r.Nano())
+	// Kernels have 100 to 1000 ticks a second; other values are not a tick.
 	if errno != 0 || t < time.Millisecond || t > usualTick {
 		return usualTick
 	}

@@ -13,63 +13,62 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// An owner takes the log of the runtime's CPU profiler, and gives it back. Two readers of one log
-// corrupt it, and runtime/pprof panics. So we read the log only while runtime/pprof believes
-// that it profiles for us, and its own reader has ended:
+// An owner takes the log of the runtime's CPU profiler, and returns it. Two readers of one log
+// corrupt it, and runtime/pprof panics. So we read the log only while, for runtime/pprof, a profile
+// of ours runs whose own reader has ended:
 //
-//   - acquire starts a CPU profile that is written to a gate, and turns the rate off.
-//     The profile's reader gets EOF, and then waits in the gate's Write. Now the log is
-//     off, and it is ours: StartCPUProfile of other code fails, and their StopCPUProfile
-//     waits, with runtime/pprof's lock, until that reader ends, which takes an open
-//     gate. Then acquire turns the rate on again.
-//   - When other code calls StopCPUProfile, the rate is off, and we read EOF. Then handOver opens
-//     the gate, and the other code goes on. We must not stop anything, since it may be their next
-//     profile.
-//   - When other code calls SetCPUProfileRate(0), the rate is off, too. runtime/pprof still takes
-//     our profile for running, and only we can end it: handOver finds no goroutine in
-//     StopCPUProfile, and releases the log.
+//   - acquire starts a CPU profile with a gate as its writer, and turns the rate off. The profile's
+//     reader gets EOF and then waits in the gate's Write. Now the log is off and ours:
+//     StartCPUProfile of other code fails, and StopCPUProfile of other code waits, holding
+//     runtime/pprof's lock, until the reader ends, which needs an open gate. Then acquire turns the
+//     rate on again.
+//   - When other code calls StopCPUProfile, the rate is off, and we read EOF. handOver opens the
+//     gate, and the other code continues. We must not stop anything: it may be the other code's
+//     next profile.
+//   - When other code calls SetCPUProfileRate(0), the rate is off, too. For runtime/pprof our
+//     profile still runs, and only we can end it: handOver finds no goroutine in StopCPUProfile,
+//     and releases the log.
 //   - release stops our profile: rate off, log read to EOF, StopCPUProfile, gate open.
 //
-// Calls of other code may come in between:
+// Other code may make these calls in between:
 //
-//   - StopCPUProfile while acquire waits for the reader, or until it turns the rate on. It waits at
-//     the gate, but the log that it turned off is on again, and we would never see EOF. So acquire
-//     calls StartCPUProfile once more, with the rate on. If that is refused, no other code has the
-//     lock while our profile runs: any later StopCPUProfile turns our log off. If it is not
-//     answered, it waits for the lock. Then we look whether a goroutine is in StopCPUProfile and
-//     waits for the reader; our own never does at that time. If so, we give up the log. Our second
-//     call is then refused because other code profiles, or it is a new profile of ours, with which
-//     acquire begins anew.
-//   - StopCPUProfile while we release. release checks in the same way before it stops, so that it
-//     never queues up behind another StopCPUProfile: it would end the next profile of the other
-//     code. A gap remains between the refusal and the moment at which we have the lock, some
-//     100 ns when no goroutine queues for it. If a StopCPUProfile gets the lock in that time, and a
-//     StartCPUProfile gets it before us, we end that profile early, though not broken.
-//   - StartCPUProfile and StopCPUProfile in any order, repeated. As long as
-//     the gate is closed, at most one StopCPUProfile can be past the lock. So each case above
-//     happens at most once for each profile of ours.
-//   - SetCPUProfileRate(0) while we acquire or release. The log is off sooner, or the first read
+//   - StopCPUProfile before acquire turns the rate on. The call waits at the gate, but the log that
+//     it turned off is on again, and we would never see EOF. So acquire calls StartCPUProfile once
+//     more, with the rate on. If that is refused, no other code holds the lock while our profile
+//     runs: any later StopCPUProfile turns our log off. If there is no answer, our call waits for
+//     the lock. Then we look for a goroutine in StopCPUProfile that waits for the reader; our own
+//     never does at that time. If there is one, we give up the log. Then our second call either is
+//     refused because other code profiles, or starts a new profile of ours, with which acquire
+//     begins again.
+//   - StopCPUProfile during release. release makes the same check before it stops, so that it never
+//     queues behind another StopCPUProfile and ends the other code's next profile. A gap of some
+//     100 ns remains between the refusal and our lock when no goroutine queues for the lock. If a
+//     StopCPUProfile gets the lock in that gap, and then a StartCPUProfile gets it before us, we
+//     end that profile early, but whole.
+//   - StartCPUProfile and StopCPUProfile in any order, repeated. While the gate is closed, at most
+//     one StopCPUProfile can be past the lock. So each case above happens at most once for each
+//     profile of ours.
+//   - SetCPUProfileRate(0) during acquire or release. The log is off sooner, or the first read
 //     finds EOF.
-//   - An execution trace. It has its own log; its samples of the CPU come from our signals.
+//   - An execution trace. It has its own log, and takes its CPU samples from our signals.
 //
-// While other code waits in StopCPUProfile for us to see EOF, it waits until the
-// next read.
+// Other code in StopCPUProfile waits until our next read.
 type owner struct {
 	cpu           profiler
 	answerTimeout time.Duration // how long acquire waits for the answer of a request
-	gate          *gate         // that our profile is written to; nil when the log is not ours
-	request       *startRequest // without an answer yet; nil for none
+	gate          *gate         // the writer of our profile; nil when the log is not ours
+	request       *startRequest // the request without an answer; nil for none
 }
 
 const (
-	// An answer normally takes less than usualAnswer. After firstLook, and twice as long, and so
-	// on, we look at all goroutines for one that prevents the answer.
-	usualAnswer = 50 * time.Microsecond
-	firstLook   = 2 * time.Millisecond
+	usualAnswer = 50 * time.Microsecond // an answer normally takes less
+	// firstLook is the wait for an answer before we look for a goroutine that prevents the answer.
+	// The wait doubles with each look.
+	firstLook = 2 * time.Millisecond
 )
 
-// A startRequest is a call of StartCPUProfile. It has no answer while a StopCPUProfile writes
-// a profile of other code, for as long as their writer takes.
+// A startRequest is a call of StartCPUProfile. Its answer takes as long as a StopCPUProfile of
+// other code writes.
 type startRequest struct {
 	gate   *gate
 	answer chan error
@@ -98,8 +97,8 @@ func (o *owner) cancelRequest() {
 }
 
 // acquire takes the log, and turns it on at hz. Its error wraps [sampling.ErrBusy], or
-// [ErrUnsupported] if the profile's reader may not have ended. If it is busy because the request
-// has no answer yet, the next call gets the answer, or cancelRequest does.
+// [ErrUnsupported] if the profile's reader may not have ended. After [sampling.ErrStopping], the
+// next call of acquire gets the request's answer, or cancelRequest does.
 func (o *owner) acquire(hz int) error {
 	if o.request == nil {
 		if sampling.Stopping(o.cpu) {
@@ -158,7 +157,7 @@ func (o *owner) waitForRefusal(answered <-chan struct{}) bool {
 	}
 }
 
-// drain reads a log to its end, whose rate is 0.
+// drain reads a log whose rate is 0 to its end.
 func (o *owner) drain(each func([]uint64, []unsafe.Pointer)) {
 	for {
 		data, tags, eof := o.cpu.Read()
@@ -169,8 +168,8 @@ func (o *owner) drain(each func([]uint64, []unsafe.Pointer)) {
 	}
 }
 
-// handOver leaves the log to the other code that ended it: an EOF was read before we turned the
-// rate off. It returns the call that ended the log.
+// handOver leaves the log to the other code that ended it: we read EOF before we turned the rate
+// off. It returns the call that ended the log.
 func (o *owner) handOver() error {
 	if !sampling.Stopped(o.cpu) {
 		o.release()
@@ -188,8 +187,8 @@ func (o *owner) release() {
 	}
 }
 
-// stop ends the profile at the gate. If other code ended it, and our check started a
-// new profile, stop returns the new profile's gate, with the log in the same state.
+// stop ends the profile at the gate. If other code ended the profile, and our check started a new
+// one, stop returns the new profile's gate, with the log in the same state.
 func (o *owner) stop() *gate {
 	const checking, stopping, otherStops = 0, 1, 2
 	var state atomic.Int32
@@ -220,19 +219,17 @@ func (o *owner) stop() *gate {
 	return next
 }
 
-// afterEOF is the function of runtime/pprof that writes a profile. It is called when the log
-// was read to its end.
+// afterEOF is the function of runtime/pprof that writes a profile after the end of the log.
 const afterEOF = "runtime/pprof.(*profileBuilder).build"
 
-// A gate is the writer of a CPU profile, which it drops. The first Write waits until
-// the gate is open.
+// A gate is the writer of a CPU profile, and drops the profile. The first Write waits until the
+// gate is open.
 type gate struct {
 	reached chan struct{} // closed at the first Write
 	opened  chan struct{}
 	once    sync.Once
 	cpu     profiler
-	// the function of runtime/pprof that called Write, normally afterEOF; set before reached
-	caller string
+	caller  string // the function of runtime/pprof that called Write; set before reached
 }
 
 func newGate(cpu profiler) *gate {
@@ -241,7 +238,6 @@ func newGate(cpu profiler) *gate {
 
 func (g *gate) open() { close(g.opened) }
 
-// Write drops p.
 func (g *gate) Write(p []byte) (int, error) {
 	g.once.Do(func() {
 		g.caller = g.cpu.Writing()

@@ -12,18 +12,14 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A profiler is the CPU profiler as the engine needs it: with its log, and the signals that make
-// records of the log.
+// A profiler is the CPU profiler with its log, and with the signals that add records to the log.
 type profiler interface {
 	sampling.CPUProfiler
-	SetRate(hz int) // as runtime.SetCPUProfileRate
-	// Read returns what goruntime.ReadProfile does.
-	Read() (data []uint64, tags []unsafe.Pointer, eof bool)
-	// Nudge is nudge, and Signal sends SIGPROF to the process, for any thread to handle.
-	Nudge() error
-	Signal() error
-	// Writing returns which function of runtime/pprof is calling the Write of a profile's writer.
-	Writing() string
+	SetRate(hz int)                                         // as runtime.SetCPUProfileRate
+	Read() (data []uint64, tags []unsafe.Pointer, eof bool) // as goruntime.ReadProfile
+	Nudge() error                                           // as nudge
+	Signal() error                                          // sends SIGPROF to any thread
+	Writing() string                                        // the caller of a profile's writer
 }
 
 // process is the profiler of this process.
@@ -35,11 +31,11 @@ func (process) SetRate(hz int)                           { runtime.SetCPUProfile
 func (process) Read() ([]uint64, []unsafe.Pointer, bool) { return goruntime.ReadProfile() }
 func (process) Nudge() error                             { return nudge() }
 func (process) Signal() error {
-	return syscall.Kill(syscall.Getpid(),
-		syscall.SIGPROF)
+	return syscall.Kill(syscall.Getpid(), syscall.SIGPROF)
 }
 
-// Writing returns afterEOF if that is on the stack, else the innermost function of runtime/pprof.
+// Writing returns afterEOF if afterEOF is on the stack, else the innermost function of
+// runtime/pprof.
 func (process) Writing() string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])

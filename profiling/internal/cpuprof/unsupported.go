@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// An Engine is never made here, see [New].
+// An Engine does not exist on this system, see [New].
 type Engine struct{ sampling.Engine }
 
 // New fails with an error that wraps [ErrUnsupported].

@@ -1,5 +1,5 @@
-// Package pprofile reads the samples of profiles in pprof's format, for engines
-// that have nothing better to read.
+// Package pprofile reads samples from profiles in pprof's format, for engines without a better
+// source.
 package pprofile
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Fill copies the stack and the labels of p to s, and reuses the memory of s. The
-// profile must be valid, as [pprofpb.ParseData] checks. Inlined calls are symbols
-// like the others. An address without a name is the symbol "unknown".
+// Fill sets the stack and the labels of s from p, and reuses the memory of s. The profile must be
+// valid by [pprofpb.ParseData]. Inlined calls are symbols, too. An address without a name is the
+// symbol "unknown".
 func Fill(s *sampling.Sample, p *pprofpb.Sample, symbols *sampling.Symbols) {
 	s.Stack = s.Stack[:0]
 	for _, location := range p.Location {

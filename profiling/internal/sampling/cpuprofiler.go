@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// A CPUProfiler is the CPU profiler of a process, which has no owner: engines share it with
-// other code.
+// A CPUProfiler is the CPU profiler of a process. It has no owner: engines share it with other
+// code.
 type CPUProfiler interface {
 	Start(w io.Writer) error // as pprof.StartCPUProfile
 	Stop()                   // as pprof.StopCPUProfile
-	// Stopper reports whether a goroutine is in Stop, and whether one waits there for the
+	// Stopper reports whether a goroutine is in Stop, and whether one waits in Stop for the
 	// profile's reader.
 	Stopper() (called, waits bool)
 }
@@ -27,12 +27,13 @@ func (Process) Start(w io.Writer) error { return pprof.StartCPUProfile(w) }
 // Stop implements [CPUProfiler].
 func (Process) Stop() { pprof.StopCPUProfile() }
 
-// Stopped reports whether a StopCPUProfile ended a profile whose rate is 0 and whose reader
-// the caller holds. False means that only the rate was set to 0: runtime/pprof takes the
-// profile for running.
+// Stopped reports whether StopCPUProfile ended a profile whose rate is 0 and whose reader the
+// caller blocks. False means that only the rate was set to 0: for runtime/pprof the profile still
+// runs.
 //
-// A StopCPUProfile does not return while the reader is held, so the stacks of all goroutines
-// show it. One that waits for runtime/pprof's lock is neither yet: Stopped waits for it.
+// StopCPUProfile does not return while the reader is blocked, so the stacks of all goroutines show
+// the call. Stopped waits while a call waits for runtime/pprof's lock, because its effect is
+// unknown.
 func Stopped(p CPUProfiler) bool {
 	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 2*time.Millisecond) {
 		switch called, waits := p.Stopper(); {
@@ -45,9 +46,8 @@ func Stopped(p CPUProfiler) bool {
 	}
 }
 
-// Stopping reports whether other code is in StopCPUProfile. A StartCPUProfile would wait until
-// that has returned, and then take the CPU profiler from an agent that ends one profile to begin
-// the next.
+// Stopping reports whether other code is in StopCPUProfile. Then StartCPUProfile would wait for the
+// return, and take the CPU profiler from an agent that ends one profile to begin the next.
 func Stopping(p CPUProfiler) bool {
 	called, _ := p.Stopper()
 	return called

@@ -6,13 +6,13 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Classify says what kind of work a stack is, innermost frame first.
+// Classify returns the kind of work of a stack, innermost frame first:
 //
-//   - Idle: it is parked.
-//   - GC: a frame is the collector's, be it that a goroutine helps it.
-//   - Other: nothing is known, a frame is not Go's, or all are the runtime's.
-//   - Syscall: it is in a system call, or on the way in or out.
-//   - Ordinary: everything else.
+//   - Idle: the goroutine is parked.
+//   - GC: a frame is the collector's, also on a goroutine that helps the collector.
+//   - Other: the stack is empty, a frame is not Go's, or all frames are the runtime's.
+//   - Syscall: the goroutine is in a system call, or enters or leaves one.
+//   - Ordinary: all other work.
 func Classify(stack []*profile.Call) profile.Marker {
 	if len(stack) == 0 {
 		return profile.Other
@@ -20,7 +20,7 @@ func Classify(stack []*profile.Call) profile.Marker {
 	if stack[0].Name == "runtime.gopark" {
 		return profile.Idle
 	}
-	called := "" // the innermost function that is not the runtime's
+	called := "" // the innermost function outside the runtime
 	user := false
 	for _, s := range stack {
 		name, ofRuntime := strings.CutPrefix(s.Name, "runtime.")
@@ -34,7 +34,7 @@ func Classify(stack []*profile.Call) profile.Marker {
 		case called == "":
 			called = s.Name
 		}
-		// The runtime itself uses packages under internal, and who else does has a caller.
+		// The runtime itself uses packages under internal. Other users of them have a caller.
 		user = user || !strings.HasPrefix(s.Name, "internal/")
 	}
 	switch {
@@ -46,8 +46,8 @@ func Classify(stack []*profile.Call) profile.Marker {
 	return profile.Ordinary
 }
 
-// collects reports whether a function of the runtime, or one within it, does the
-// collector's work: marking, sweeping and giving memory back.
+// collects reports whether a function of the runtime, or a function literal in it, does the
+// collector's work: marking, sweeping and returning memory.
 func collects(name string) bool {
 	name, _, _ = strings.Cut(name, ".") // the literals in f are f.func1, f.func2 …
 	switch name {
@@ -58,8 +58,8 @@ func collects(name string) bool {
 	return strings.HasPrefix(name, "gcAssistAlloc")
 }
 
-// foreign reports whether a function of the runtime is one that stands, in a CPU
-// profile, for code whose stack could not be told.
+// foreign reports whether a function of the runtime stands, in a CPU profile, for code with an
+// unknown stack.
 func foreign(name string) bool {
 	switch name {
 	case "_System", "_ExternalCode", "_VDSO":
@@ -68,7 +68,7 @@ func foreign(name string) bool {
 	return false
 }
 
-// entersKernel reports whether a function is one of the few that make system calls.
+// entersKernel reports whether a function makes system calls.
 func entersKernel(name string) bool {
 	if strings.HasPrefix(name, "internal/runtime/syscall") {
 		return true

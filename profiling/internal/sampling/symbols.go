@@ -7,9 +7,9 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Symbols finds the calls on stacks of this process, each once: two calls are the same exactly
-// when their pointers are. It is not safe for concurrent use. It grows with the places that were
-// ever on a stack, which the program's size bounds.
+// Symbols is a table of the calls on stacks of this process: equal calls have equal pointers. It is
+// not safe for concurrent use. It grows with the places that were ever on a stack, which the
+// program's size bounds.
 type Symbols struct {
 	byPC map[uintptr]*profile.Call
 	all  map[profile.Call]*profile.Call
@@ -20,8 +20,8 @@ func NewSymbols() *Symbols {
 	return &Symbols{byPC: map[uintptr]*profile.Call{}, all: map[profile.Call]*profile.Call{}}
 }
 
-// PC finds the call of a return address, as runtime.Callers gives them: one for
-// each logical frame, inlined ones included.
+// PC returns the call of a return address of runtime.Callers, which has one for each logical frame,
+// inlined frames included.
 func (t *Symbols) PC(pc uintptr) *profile.Call {
 	if s := t.byPC[pc]; s != nil {
 		return s
@@ -37,7 +37,7 @@ func (t *Symbols) PC(pc uintptr) *profile.Call {
 	return p
 }
 
-// Place finds a call by its text.
+// Place returns the table's pointer for a call.
 func (t *Symbols) Place(c profile.Call) *profile.Call {
 	if p := t.all[c]; p != nil {
 		return p

@@ -12,38 +12,38 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A CPUProfiler behaves as the CPU profiler of runtime and runtime/pprof, without signals: one
+// A CPUProfiler simulates the CPU profiler of runtime and runtime/pprof, without signals: one
 // profile at a time, whose reader reads the log to its end and then writes. All waiting is by
-// channels, so that a bubble of testing/synctest has a clock of its own. Its methods are for the
-// engine under test; other code of the process uses [CPUProfiler.Other].
+// channels, so that a bubble of testing/synctest controls the clock. Its methods are for the engine
+// under test; other code of the process uses [CPUProfiler.Other].
 //
 // It fails the test when the log gets a second reader, or a rate before its end was read: the
 // runtime corrupts the log then.
 type CPUProfiler struct {
 	t testing.TB
 
-	// Before, if it is set, is called before each call of the engine, with the method's name.
+	// Before, if set, is called before each call of the engine, with the method's name.
 	Before func(call string)
-	// Caller is what Writing returns: the function of runtime/pprof that writes a profile.
+	// Caller is the result of Writing: the function of runtime/pprof that writes a profile.
 	Caller string
 	// Nudged is a program counter in the function that sends the signal. Each signal adds a record
-	// with it. 0 means that signals do not arrive.
+	// with this counter. 0 means that signals do not arrive.
 	Nudged uintptr
-	// Profile returns the profile that a reader writes for the words of its log.
+	// Profile returns the profile that a reader writes after a log of so many words.
 	Profile func(words int) []byte
 
-	lock chan struct{} // has an item while a goroutine has the lock of runtime/pprof
+	lock chan struct{} // has an item while a goroutine holds the lock of runtime/pprof
 	done chan struct{} // from the reader to the goroutine in Stop
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	profiling bool
 	foreign   bool        // the last profile is other code's
-	asked     bool        // the engine's Start has found the last profile running, or has begun it
-	askedAt   time.Time   // when the engine's Start looked last
+	asked     bool        // the engine's Start found the last profile running, or began it
+	askedAt   time.Time   // the time of the engine's last Start
 	cut       int         // see Cut
-	log       *profileLog // nil when the end was read
+	log       *profileLog // nil after the end was read
 	called    int         // goroutines in Stop
-	waiting   int         // those of them that wait for the reader
+	waiting   int         // goroutines in Stop that wait for the reader
 }
 
 // A profileLog is the log of the runtime. CPUProfiler.mu guards it.
@@ -60,7 +60,7 @@ func (l *profileLog) change() {
 	l.changed = make(chan struct{})
 }
 
-// NewCPUProfiler makes a CPUProfiler that is free.
+// NewCPUProfiler makes a CPUProfiler without a profile.
 func NewCPUProfiler(t testing.TB) *CPUProfiler {
 	return &CPUProfiler{
 		t: t, Caller: "runtime/pprof.(*profileBuilder).build",
@@ -122,7 +122,7 @@ func (p *CPUProfiler) Stop() {
 	p.stop(func() bool { return p.foreign && (p.asked || late) })
 }
 
-// stop stops the profile. It counts as cut if cut says so, with p.mu held.
+// stop stops the profile, and counts it as cut if cut returns true. cut is called with p.mu held.
 func (p *CPUProfiler) stop(cut func() bool) {
 	p.count(&p.called, 1)
 	defer p.count(&p.called, -1)
@@ -185,9 +185,9 @@ func (p *CPUProfiler) setRate(hz int) {
 	}
 }
 
-// Cut returns how many profiles of other code the engine has ended. A profile does not count that
-// began after the engine's last Start if Stop came right after it: no code can ask for the CPU
-// profiler and stop it at once.
+// Cut returns the number of other code's profiles that the engine has ended. A profile does not
+// count if it began after the engine's last Start and Stop came right after Start: no code can ask
+// for the CPU profiler and stop it in one step.
 func (p *CPUProfiler) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -266,7 +266,7 @@ func (p *CPUProfiler) Signal() error {
 // Writing returns Caller.
 func (p *CPUProfiler) Writing() string { return p.Caller }
 
-// Other is the CPU profiler as code beside the engine uses it.
+// Other is the CPU profiler for code beside the engine.
 type Other struct{ p *CPUProfiler }
 
 // Other returns the CPU profiler for code beside the engine.

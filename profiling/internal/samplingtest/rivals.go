@@ -11,12 +11,12 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A Rival is other code that uses the CPU profiler, in one of the ways that are seen.
+// A Rival is other code that uses the CPU profiler, in a way that is seen in practice.
 type Rival struct {
 	Name      string
 	StopFirst bool // as pyroscope-go does at each upload
-	StopLast  bool // though the start failed
-	RateOnly  bool // it sets the rate to 0, which ends whatever runs, and profiles nothing
+	StopLast  bool // after a failed start
+	RateOnly  bool // sets the rate to 0, which ends any profile, and profiles nothing
 }
 
 // Rivals are all kinds of rivals.
@@ -27,7 +27,7 @@ var Rivals = []Rival{
 	{Name: "rate 0", RateOnly: true},
 }
 
-// act takes a profile of some length, if the rival gets one.
+// act takes a short profile, if the CPU profiler is free.
 func (r Rival) act(t *testing.T, o Other) {
 	if r.RateOnly {
 		o.SetRate(0)
@@ -50,7 +50,7 @@ func (r Rival) act(t *testing.T, o Other) {
 	}
 }
 
-// A ForeignProfile is the writer of a profile of other code.
+// A ForeignProfile is the writer of other code's profile.
 type ForeignProfile struct{ writes atomic.Int32 }
 
 func (f *ForeignProfile) Write(p []byte) (int, error) {
@@ -58,13 +58,13 @@ func (f *ForeignProfile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Writes returns how often the profile was written: once, when it has ended.
+// Writes returns the number of writes: one, at the end of the profile.
 func (f *ForeignProfile) Writes() int { return int(f.writes.Load()) }
 
-// A Gate is the writer of a profile that waits.
+// A Gate is a writer that blocks.
 type Gate struct {
 	Entered chan struct{} // closed when the profile is being written
-	Open    chan struct{} // to be closed, so that the writer goes on
+	Open    chan struct{} // to be closed, to unblock the writer
 }
 
 // NewGate returns a closed gate.
@@ -76,8 +76,7 @@ func (g *Gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WantFree wants that other code can profile, and that its profile is whole. It takes a second of
-// the bubble's clock.
+// WantFree fails t unless other code gets a whole profile. It takes a second of the bubble's clock.
 func WantFree(t *testing.T, p *CPUProfiler) {
 	t.Helper()
 	f := &ForeignProfile{}
@@ -95,22 +94,22 @@ func WantFree(t *testing.T, p *CPUProfiler) {
 	}
 }
 
-// An ambush lets a rival act right before call number at of the engine.
+// An ambush makes a rival act right before a call of the engine, by number.
 type ambush struct {
 	rival Rival
 	at    int
 }
 
-// apart is how many calls of the engine there are between two rivals at the most. Rivals that act
-// later meet an engine that has got over the first.
+// apart bounds the calls of the engine between two rivals. Later rivals meet an engine that has
+// recovered from the first.
 const apart = 3
 
-// Conflicts lets rivals act before each call that an engine makes of the CPU profiler: one of them,
-// and two at calls that are close to each other. Whatever they do at whatever moment, other code
-// gets whole profiles, nothing waits for ever (or the bubble would end the test), and the engine
+// Conflicts makes rivals act before each call that an engine makes of the CPU profiler: one rival,
+// and two at calls close to each other. Whatever the rivals do at whatever moment, other code gets
+// whole profiles, nothing blocks for ever (or the bubble would end the test), and the engine
 // resumes. The engine ends no profile of other code, as [CPUProfiler.Cut] counts them.
 //
-// It fails the test unless rivals acted before each of the named calls.
+// Conflicts fails the test unless rivals acted before each of the named calls.
 func Conflicts(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, calls ...string) {
 	for _, r := range Rivals {
 		t.Run(r.Name, func(t *testing.T) {
@@ -141,8 +140,8 @@ func Conflicts(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, calls
 	}
 }
 
-// survive has an engine sample as the hub does, while rivals act. It returns before which calls of
-// the engine they acted, "" for those that came too late.
+// survive makes an engine sample as the hub does, while rivals act. It returns the calls of the
+// engine before which they acted, "" for a rival that came too late.
 func survive(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine,
 	all ...ambush) (before []string) {
 	before = make([]string, len(all))
@@ -150,9 +149,8 @@ func survive(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine,
 		p := NewCPUProfiler(t)
 		e := newEngine(p)
 		var (
-			calls int
-			// for one caller at a time: only one goroutine of a bubble may wait for it
-			turn   = make(chan struct{}, 1)
+			calls  int
+			turn   = make(chan struct{}, 1) // one caller at a time may call synctest.Wait
 			acting sync.WaitGroup
 		)
 		p.Before = func(call string) {
@@ -163,7 +161,7 @@ func survive(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine,
 				if a.at == calls {
 					before[i] = call
 					acting.Go(func() { a.rival.act(t, p.Other()) })
-					synctest.Wait() // the rival has come as far as it can
+					synctest.Wait() // the rival acts until it blocks
 				}
 			}
 		}

@@ -1,5 +1,5 @@
-// Package samplingtest has what tests of several of the profiler's packages need: a CPU profiler
-// that no runtime has, and the start of live engines.
+// Package samplingtest helps tests of the profiler's packages: a simulated CPU profiler, and the
+// start of live engines.
 package samplingtest
 
 import (
@@ -10,14 +10,13 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// Patience is the time in which the runtime answers StartCPUProfile on the busiest machine.
+// Patience bounds the time of an answer of StartCPUProfile on the busiest machine.
 const Patience = time.Minute
 
-// Start starts an engine at its shortest interval, and fails t when the engine does not start.
+// Start starts an engine at its shortest interval. It fails t when the engine does not start.
 //
-// An engine may find the CPU profiler in use though no other code profiles, because an earlier
-// profile is still being ended. Or it gets no signal, because the process was stopped for seconds.
-// Start tries again.
+// Start tries again when the CPU profiler is in use, because an earlier profile may still end, or
+// when no signal arrives, because the process may have been stopped for seconds.
 func Start(t testing.TB, e sampling.Engine) {
 	t.Helper()
 	if err := UntilFree(func() error { return e.Start(e.Interval(0)) }); err != nil {
@@ -25,8 +24,8 @@ func Start(t testing.TB, e sampling.Engine) {
 	}
 }
 
-// UntilFree calls start until start returns another error than [sampling.ErrBusy], and returns
-// that error. It also tries again after [sampling.ErrTransient], some times.
+// UntilFree calls start until start returns another error than [sampling.ErrBusy], and returns that
+// error. It also retries [sampling.ErrTransient], ten times.
 func UntilFree(start func() error) error {
 	for stalls := 0; ; {
 		switch err := start(); {

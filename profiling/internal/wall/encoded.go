@@ -3,6 +3,7 @@ package wall
 import (
 	"bytes"
 	"runtime/pprof"
+	"slices"
 
 	pprofpb "github.com/google/pprof/profile"
 
@@ -12,14 +13,13 @@ import (
 )
 
 const (
-	// self is on the stack of the goroutine that samples.
-	self = "github.com/perfline/perfline/profiling/internal/wall.(*Engine).Tick"
-	// deepest is how many calls the runtime sees, unless GODEBUG=profstackdepth says otherwise.
-	deepest = 128
+	// tickFunction is on the stack of the sampling goroutine.
+	tickFunction = "github.com/perfline/perfline/profiling/internal/wall.(*Engine).Tick"
+	deepest      = 128 // calls in a stack of the runtime, without GODEBUG=profstackdepth
 )
 
-// encodedProfile takes goroutine profiles as runtime/pprof writes them, and keeps the
-// memory that they need. A tick costs three to five times as much.
+// An encodedProfile takes goroutine profiles in the format of runtime/pprof, and reuses their
+// memory. A tick costs three to five times as much as with a recordProfile.
 type encodedProfile struct{ buf bytes.Buffer }
 
 func newEncodedProfile() goroutines { return &encodedProfile{} }
@@ -37,7 +37,8 @@ func (g *encodedProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
 	}
 	for _, from := range p.Sample {
 		pprofile.Fill(s, from, symbols)
-		if from.Value[0] < 1 || isSelf(s.Stack) {
+		isTick := func(c *profile.Call) bool { return c.Name == tickFunction }
+		if from.Value[0] < 1 || slices.ContainsFunc(s.Stack, isTick) {
 			continue
 		}
 		s.Count = int(from.Value[0])
@@ -45,13 +46,4 @@ func (g *encodedProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
 		each()
 	}
 	return 0
-}
-
-func isSelf(stack []*profile.Call) bool {
-	for _, f := range stack {
-		if f.Name == self {
-			return true
-		}
-	}
-	return false
 }

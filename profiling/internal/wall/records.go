@@ -7,8 +7,7 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// recordProfile takes goroutine profiles as the runtime's records, and keeps the memory
-// that they need.
+// A recordProfile takes goroutine profiles as the runtime's records, and reuses their memory.
 type recordProfile struct {
 	source  func([]goruntime.StackRecord, []unsafe.Pointer) (int, bool)
 	records []goruntime.StackRecord
@@ -17,8 +16,7 @@ type recordProfile struct {
 	groups  []group
 }
 
-// A key is what goroutines of one group have in common: the bytes of their return
-// addresses, and their labels.
+// A key identifies a group: the bytes of the stack's return addresses, and the labels.
 type key struct {
 	stack string
 	tag   unsafe.Pointer
@@ -42,7 +40,7 @@ func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
 		return n
 	}
 	for i, r := range g.records[:n] {
-		if i == 0 || r.Stack == nil { // nil: it ended, or became the runtime's, meanwhile
+		if i == 0 || r.Stack == nil { // the caller; a goroutine that ended, or is the runtime's now
 			continue
 		}
 		words := unsafe.SliceData(r.Stack)
@@ -61,7 +59,7 @@ func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
 		for _, pc := range of.stack {
 			s.Stack = append(s.Stack, symbols.PC(pc))
 		}
-		// Every goroutine's stack begins with goexit, which says nothing but that it is whole.
+		// The outermost call of a whole stack is goexit.
 		outermost := len(s.Stack) - 1
 		s.Cut = outermost < 0 || s.Stack[outermost].Name != "runtime.goexit"
 		if !s.Cut {
@@ -71,8 +69,8 @@ func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
 		each()
 	}
 	s.Tag = nil
-	// The runtime writes fewer records than it reports when a goroutine ends meanwhile. Records
-	// of this tick must not reappear at the next one, and must not hold memory.
+	// When a goroutine ends meanwhile, the runtime writes fewer records than it reports: old
+	// records would reappear at the next tick. They would also hold memory.
 	clear(g.records)
 	clear(g.tags)
 	clear(g.index)
@@ -81,8 +79,8 @@ func (g *recordProfile) profile(s *sampling.Sample, symbols *sampling.Symbols,
 	return 0
 }
 
-// read fills records and tags, and returns how many there are. It gives up when the
-// goroutines became more between asking and reading three times.
+// read fills records and tags, and returns their number. It fails when three times the number of
+// goroutines grew before the read.
 func (g *recordProfile) read() (n int, ok bool) {
 	if len(g.records) == 0 {
 		n, _ = g.source(nil, nil)

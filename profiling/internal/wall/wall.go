@@ -1,40 +1,38 @@
-// Package wall samples what every goroutine does, whether it runs or waits: the
-// wall clock's engine.
+// Package wall samples all goroutines, running or waiting, by the wall clock.
 //
-// Every tick takes a goroutine profile, and emits a sample for each distinct pair
-// of stack and labels. Count is the number of goroutines with this pair. Weight is the
-// time since the tick before, times Count. So the weights of one goroutine's samples
-// sum to its lifetime, up to a tick at either end. The first tick stands for the
-// interval.
+// Each tick takes a goroutine profile, and emits a sample for each distinct pair of stack and
+// labels. Count is the number of goroutines with the pair. Weight is Count times the time since the
+// last tick. So the weights of one goroutine's samples sum to its lifetime, up to a tick at either
+// end. The first tick stands for the interval.
 //
 // # Sampled goroutines
 //
-//   - Every goroutine that exists when the tick begins, with its labels. The sampling
-//     goroutine and the runtime's own are left out: the collector's workers, but not a
-//     goroutine that helps them. The sum over many goroutines shorter than a tick is
-//     right. A single one may be missing.
-//   - A waiting goroutine is seen where it waits. A running one is seen where it can be
-//     stopped, which is nearly everywhere. A ready one without a CPU counts as running.
-//   - In a system call or in C code, the stack up to the call. C functions are visible
-//     only after [runtime.SetCgoTraceback].
-//   - At most 128 calls of a stack, or the number in GODEBUG=profstackdepth.
+//   - Every goroutine that exists when the tick begins, with its labels, except for the sampling
+//     goroutine and the runtime's own, such as the collector's workers. A goroutine that helps the
+//     collector is sampled. The sum over many goroutines shorter than a tick is right. A single
+//     short goroutine may be missing.
+//   - A waiting goroutine is sampled where it waits. A running goroutine is sampled where it can be
+//     stopped, which is nearly everywhere. A ready goroutine without a CPU counts as running.
+//   - In a system call or in C code, the stack ends at the call. C functions are visible only after
+//     [runtime.SetCgoTraceback].
+//   - A stack has at most 128 calls, or the number in GODEBUG=profstackdepth.
 //
 // # Costs
 //
-// A tick takes some 1 µs for each goroutine, and the runtime allocates a stack for each.
-// It stops the world twice, until every thread is at a safe point. This takes tens of
-// microseconds while CPUs are free, and milliseconds when the threads wait for one.
-// Another goroutine profile in the process waits for the tick, and the tick for it.
+// A tick takes about 1 µs for each goroutine, and the runtime allocates a stack for each. It stops
+// the world twice, until every thread is at a safe point. This takes tens of microseconds while
+// CPUs are free, and milliseconds when the threads wait for a CPU. Ticks and other goroutine
+// profiles in the process wait for each other.
 //
-// Period grows so that the CPU time of ticks, with emitting, stays inside a budget. The
-// collector's work for a tick's garbage is not counted.
+// Period grows so that the CPU time of ticks, with emitting, stays inside a budget. The collector's
+// work for a tick's garbage is not counted.
 //
-// # Where it comes from
+// # Source
 //
-// From the function of the runtime that runtime/pprof takes its goroutine profile
-// from, if [goruntime.CheckGoroutineProfile] finds it as expected. Otherwise, see
-// [Engine.Fallback], from the profile that runtime/pprof writes, at three to five times
-// the cost; samples have the text of labels then.
+// The engine calls the function from which runtime/pprof takes its goroutine profile, if
+// [goruntime.CheckGoroutineProfile] returns no error. Otherwise the engine reads the profile that
+// runtime/pprof writes, at three to five times the cost, see [Engine.Fallback]. Then samples have
+// the text of labels.
 package wall
 
 import (
@@ -63,31 +61,31 @@ type Engine struct {
 	source     func() goroutines
 	goroutines goroutines
 	symbols    *sampling.Symbols
-	active     bool
+	active     bool  // between Start and Stop
 	ticked     bool  // since Start
-	last       int64 // when the weights emitted so far end
+	last       int64 // the end of the emitted weights
 	lost       uint64
-	sample     sampling.Sample // the one that is emitted, to reuse its memory
+	sample     sampling.Sample // memory for the next sample
 	emit       func(*sampling.Sample)
-	group      func() // emitGroup, made once
+	group      func() // emitGroup, allocated once
 }
 
 var _ sampling.Engine = (*Engine)(nil)
 
 // goroutines takes profiles of all goroutines.
 type goroutines interface {
-	// profile makes s each of the groups of equal goroutines, but for the calling one, and
-	// calls each. Or it returns how many goroutines it missed, and calls nothing.
+	// profile sets s for each group of equal goroutines, except for the calling one, and calls
+	// each. If it fails, it calls nothing, and returns the number of goroutines that it missed.
 	profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int)
 }
 
-// New makes an engine that may use the fraction budget of one core, above 0 and at
-// most 1; 0 means 0.01.
+// New makes an engine that may use the fraction budget of one core, above 0 and at most 1; 0 means
+// 0.01.
 func New(budget float64, symbols *sampling.Symbols) (*Engine, error) {
 	if budget == 0 {
 		budget = defaultBudget
 	}
-	if !(budget > 0 && budget <= 1) { // so written, it refuses NaN
+	if !(budget > 0 && budget <= 1) { // refuses NaN, too
 		return nil, fmt.Errorf(
 			"wall: budget %v: must be a fraction of one core, above 0 and at most 1, or 0 for %v",
 			budget, defaultBudget)
@@ -114,15 +112,15 @@ func newEngine(budget float64, symbols *sampling.Symbols, fallback error) *Engin
 // Name implements [sampling.Engine].
 func (e *Engine) Name() profile.Engine { return profile.EngineWall }
 
-// Fallback is why the engine takes the profiles that runtime/pprof writes, nil if it
-// takes the runtime's records.
+// Fallback returns the reason why the engine reads the profiles of runtime/pprof, or nil if it
+// reads the runtime's records.
 func (e *Engine) Fallback() error { return e.fallback }
 
-// Interval implements [sampling.Engine]: any of a millisecond or more will do.
+// Interval implements [sampling.Engine]. It returns requested, but at least a millisecond.
 func (e *Engine) Interval(requested time.Duration) time.Duration { return max(requested, shortest) }
 
-// Period is the real interval: the one that Start was given, or the shortest above
-// it that stays inside the budget, up to a minute.
+// Period returns the real interval: the shortest one that is not below the interval of Start and
+// stays inside the budget, up to a minute.
 func (e *Engine) Period() time.Duration { return e.pace.period }
 
 // Start implements [sampling.Engine]. It never fails.
@@ -136,13 +134,13 @@ func (e *Engine) Start(interval time.Duration) error {
 	return nil
 }
 
-// Tick implements [sampling.Engine]. It never fails. Goroutines that were missed
-// are counted as lost, and the next tick's weights make up for their time.
+// Tick implements [sampling.Engine]. It never fails. It counts missed goroutines as lost, and the
+// weights of the next tick cover their time.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if !e.active {
 		return nil
 	}
-	runtime.LockOSThread() // CPU time is known by thread
+	runtime.LockOSThread() // for the CPU time of the thread
 	defer runtime.UnlockOSThread()
 	began := e.cpu()
 	at := e.now()
@@ -162,7 +160,7 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	return nil
 }
 
-// emitGroup emits the group of goroutines that the sample is of.
+// emitGroup emits the sample of a group of goroutines.
 func (e *Engine) emitGroup() {
 	s := &e.sample
 	s.Weight = time.Duration(s.Count) * time.Duration(s.At-e.last)
@@ -170,10 +168,10 @@ func (e *Engine) emitGroup() {
 	e.emit(s)
 }
 
-// Flush does nothing: there is nothing between ticks.
+// Flush does nothing: only ticks take samples.
 func (e *Engine) Flush(func(*sampling.Sample)) error { return nil }
 
-// Stop implements [sampling.Engine]. It emits nothing, and frees what ticks reuse.
+// Stop implements [sampling.Engine]. It emits nothing, and frees the memory of ticks.
 func (e *Engine) Stop(func(*sampling.Sample)) {
 	e.active = false
 	e.goroutines = e.source()
@@ -183,8 +181,8 @@ func (e *Engine) Stop(func(*sampling.Sample)) {
 // Lost implements [sampling.Engine].
 func (e *Engine) Lost() uint64 { return e.lost }
 
-// cpuTime is the CPU time of the calling thread; where that is not known, the wall clock,
-// which runs no slower.
+// cpuTime returns the CPU time of the calling thread. On systems without that, it returns the wall
+// clock, which runs no slower.
 func cpuTime() time.Duration {
 	if t := cputime.Thread(); t != 0 {
 		return t

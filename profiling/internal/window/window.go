@@ -1,24 +1,21 @@
-// Package window samples CPU time with runtime/pprof alone: the fallback for where
-// the runtime's own log of samples cannot be read.
+// Package window samples CPU time with runtime/pprof alone: the fallback for systems and releases
+// on which the runtime's log of samples cannot be read.
 //
-// It records profiles of a second each, one after the other, at the 100 Hz that
-// runtime/pprof has. A sample's time is the end of its window, so that a second is
-// the resolution. Between two windows nothing is sampled while runtime/pprof writes
-// the first: one to five milliseconds.
+// The engine records profiles of a second each, one after the other, at the 100 Hz of
+// runtime/pprof. The time of a sample is the end of its window. Between two windows nothing is
+// sampled while runtime/pprof writes the first one: one to five milliseconds.
 //
-// # Others
+// # Other users of the CPU profiler
 //
-// A process has one CPU profiler, and runtime/pprof has no owners. Other code that calls
-// StartCPUProfile during a window gets an error. Other code that calls StopCPUProfile
-// ends the window: the engine emits its samples and leaves the CPU profiler alone. The
-// engine notices this by a profile that is written without its request. It checks after
-// waiting for any running StopCPUProfile. Some hundred nanoseconds remain between the
-// check and the engine's own StopCPUProfile. If other code stops the window and starts
-// a profile in that time, the engine ends that profile.
+// A process has one CPU profiler, and runtime/pprof has no owners. During a window, StartCPUProfile
+// of other code returns an error. When other code calls StopCPUProfile, the engine emits the
+// window's samples and leaves the CPU profiler alone. The engine detects the call by a profile that
+// runtime/pprof writes without the engine's request. The check waits for any StopCPUProfile in
+// progress. If, in the some hundred nanoseconds between this check and the engine's own
+// StopCPUProfile, other code stops the window and starts a profile, the engine ends that profile.
 //
-// SetCPUProfileRate(0) ends the window, too, though runtime/pprof takes it for running. The
-// window's writer finds no goroutine in StopCPUProfile then, and calls it: the CPU profiler is
-// free.
+// SetCPUProfileRate(0) ends the window, too, but for runtime/pprof the profile still runs. The
+// window's writer finds no goroutine in StopCPUProfile then, and calls it to free the CPU profiler.
 package window
 
 import (
@@ -37,25 +34,24 @@ import (
 const (
 	interval = 10 * time.Millisecond // runtime/pprof's
 	period   = time.Second
-	deepest  = 64 // calls that the runtime's CPU profiler sees
+	deepest  = 64 // calls in a stack of the runtime's CPU profiler
 )
 
 // An Engine is the fallback's [sampling.Engine].
 type Engine struct {
 	cpu           sampling.CPUProfiler
 	answerTimeout time.Duration
-	window        *window // the current one; nil while the engine does not run
-	// gets the answer for a Start that was busy without one; nil for none
-	request chan startAnswer
-	symbols *sampling.Symbols
-	lost    uint64
-	sample  sampling.Sample // the one that is emitted, to reuse its memory
+	window        *window          // the current window; nil while the engine does not run
+	request       chan startAnswer // of a StartCPUProfile without an answer; nil for none
+	symbols       *sampling.Symbols
+	lost          uint64
+	sample        sampling.Sample // memory for the next sample
 }
 
 var _ sampling.Engine = (*Engine)(nil)
 
-// New makes an engine that samples by a CPU profiler. Start waits for the answer of
-// StartCPUProfile, which waits while a StopCPUProfile writes, no longer than answerTimeout.
+// New makes an engine that samples by a CPU profiler. Start waits at most answerTimeout for the
+// answer of StartCPUProfile, which takes long while a StopCPUProfile writes.
 func New(symbols *sampling.Symbols, answerTimeout time.Duration, cpu sampling.CPUProfiler) *Engine {
 	return &Engine{cpu: cpu, answerTimeout: answerTimeout, symbols: symbols}
 }
@@ -63,20 +59,17 @@ func New(symbols *sampling.Symbols, answerTimeout time.Duration, cpu sampling.CP
 // Name implements [sampling.Engine].
 func (e *Engine) Name() profile.Engine { return profile.EngineWindow }
 
-// Interval is always 10 ms.
+// Interval returns 10 ms.
 func (e *Engine) Interval(time.Duration) time.Duration { return interval }
 
-// Period is always a second.
+// Period returns a second.
 func (e *Engine) Period() time.Duration { return period }
 
-// Start implements [sampling.Engine]. It ignores the interval and uses the one of
-// [Engine.Interval].
+// Start implements [sampling.Engine]. It ignores the interval, which is always 10 ms.
 func (e *Engine) Start(time.Duration) error {
 	if e.window != nil {
 		return nil
 	}
-	// StartCPUProfile waits while a StopCPUProfile writes a profile of other code, for as long as
-	// their writer takes.
 	if e.request == nil {
 		if sampling.Stopping(e.cpu) {
 			return sampling.ErrStopping
@@ -107,8 +100,8 @@ type startAnswer struct {
 	err    error
 }
 
-// Tick implements [sampling.Engine]: it ends the window, begins the next one and
-// emits the samples of the one that ended.
+// Tick implements [sampling.Engine]. It ends the window, begins the next one and emits the samples
+// of the first.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if e.window == nil {
 		return nil
@@ -147,8 +140,8 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	e.sample = sampling.Sample{}
 }
 
-// Lost implements [sampling.Engine]. It counts the samples that the profiles count as lost, and
-// one for a profile that could not be read.
+// Lost implements [sampling.Engine]. It counts the samples that the profiles report as lost, and 1
+// for an unreadable profile.
 func (e *Engine) Lost() uint64 { return e.lost }
 
 func (e *Engine) emit(w *window, emit func(*sampling.Sample)) {
@@ -157,11 +150,11 @@ func (e *Engine) emit(w *window, emit func(*sampling.Sample)) {
 		e.lost++
 		return
 	}
-	e.sample.Since = w.begun
-	e.emitProfile(p, w.ended.Load(), emit)
+	e.sample.Since = w.startedAt
+	e.emitProfile(p, w.endedAt.Load(), emit)
 }
 
-// emitProfile emits the samples of a valid CPU profile that ended at the time given.
+// emitProfile emits the samples of a valid CPU profile that ended at a time.
 func (e *Engine) emitProfile(p *pprofpb.Profile, at int64, emit func(*sampling.Sample)) {
 	if len(p.SampleType) != 2 {
 		e.lost++
@@ -174,9 +167,13 @@ func (e *Engine) emitProfile(p *pprofpb.Profile, at int64, emit func(*sampling.S
 		}
 		s := &e.sample
 		pprofile.Fill(s, from, e.symbols)
-		if isLost(s.Stack) {
-			e.lost += uint64(count)
-			continue
+		if len(s.Stack) > 0 {
+			switch s.Stack[0].Name { // the runtime and runtime/pprof count lost samples by these
+			case "runtime/pprof.lostProfileEvent", "runtime._LostExternalCode",
+				"runtime._LostSIGPROFDuringAtomic64":
+				e.lost += uint64(count)
+				continue
+			}
 		}
 		s.At = at
 		s.Count, s.Weight = int(count), time.Duration(weight)
@@ -186,54 +183,39 @@ func (e *Engine) emitProfile(p *pprofpb.Profile, at int64, emit func(*sampling.S
 	}
 }
 
-// isLost says whether a stack is one of those by which the runtime and
-// runtime/pprof count samples that they could not keep.
-func isLost(stack []*profile.Call) bool {
-	if len(stack) == 0 {
-		return false
-	}
-	switch stack[0].Name {
-	case "runtime/pprof.lostProfileEvent", "runtime._LostExternalCode",
-		"runtime._LostSIGPROFDuringAtomic64":
-		return true
-	}
-	return false
-}
-
-// A window is a profile under way, or ended. Its profile may be read once end
-// returned.
+// A window is a CPU profile of runtime/pprof. Its profile may be read after end has returned.
 type window struct {
-	cpu     sampling.CPUProfiler
-	begun   int64 // by [sampling.Now]
-	profile bytes.Buffer
-	ours    atomic.Bool // the engine ends it
-	// by [sampling.Now]; 0 until runtime/pprof writes, which it does at the end only
-	ended  atomic.Int64
-	looked chan struct{} // closed when the first Write knows what ended it
-	// nil unless SetCPUProfileRate(0) did; closed when runtime/pprof knows, too
-	freed chan struct{}
+	cpu       sampling.CPUProfiler
+	startedAt int64 // by [sampling.Now]
+	profile   bytes.Buffer
+	ours      atomic.Bool   // the engine ends the window
+	endedAt   atomic.Int64  // by [sampling.Now]; 0 until runtime/pprof writes at the end
+	checked   chan struct{} // closed when the first Write knows the cause of the end
+	freed     chan struct{} // nil unless SetCPUProfileRate(0) was the cause; free closes it
 }
 
 func begin(cpu sampling.CPUProfiler) (*window, error) {
-	w := &window{cpu: cpu, begun: sampling.Now(), looked: make(chan struct{})}
+	w := &window{cpu: cpu, startedAt: sampling.Now(), checked: make(chan struct{})}
 	if err := cpu.Start(w); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// Write is for runtime/pprof. The first call comes when the rate was set to 0, by whatever code.
+// Write implements [io.Writer] for runtime/pprof. The first call comes when any code has set the
+// rate to 0.
 func (w *window) Write(p []byte) (int, error) {
-	if w.ended.CompareAndSwap(0, sampling.Now()) {
+	if w.endedAt.CompareAndSwap(0, sampling.Now()) {
 		if !w.ours.Load() && !sampling.Stopped(w.cpu) {
 			w.free()
 		}
-		close(w.looked)
+		close(w.checked)
 	}
 	return w.profile.Write(p)
 }
 
-// free has runtime/pprof end the profile, which it takes for running. Write must return then.
+// free makes runtime/pprof end the profile, which for runtime/pprof still runs. Write must return
+// then.
 func (w *window) free() {
 	w.freed = make(chan struct{})
 	go func() {
@@ -245,34 +227,34 @@ func (w *window) free() {
 	}
 }
 
-// stop ends the window, unless other code did.
+// stop ends the window, unless other code has ended it.
 func (w *window) stop() {
 	w.ours.Store(true)
 	w.cpu.Stop()
 }
 
-// end ends the window, and reports whether other code had ended it. In both cases the
-// window's profile is written.
+// end ends the window, and reports whether other code had ended it. Afterwards the window's profile
+// is written.
 func (w *window) end() (taken bool) {
-	// A StopCPUProfile of other code may be running, with nothing written yet. Ours would
-	// wait for it, and end the next profile. The check waits for it as well.
+	// A StopCPUProfile of other code may have written nothing yet. Our StopCPUProfile would wait
+	// for its return, and end the next profile. idle waits, too.
 	if idle(w.cpu) {
 		return true
 	}
-	if w.ended.Load() == 0 {
+	if w.endedAt.Load() == 0 {
 		w.stop()
 		return false
 	}
-	if <-w.looked; w.freed != nil {
+	if <-w.checked; w.freed != nil {
 		<-w.freed
 		return true
 	}
-	idle(w.cpu) // It may have been under way since the first look only: wait again.
+	idle(w.cpu) // waits: the StopCPUProfile may have begun after the first idle
 	return true
 }
 
-// idle says whether no CPU profile is under way. It waits for a StopCPUProfile that
-// is. There is no other way to ask than to start one.
+// idle reports whether no CPU profile runs, after any StopCPUProfile in progress. The only way to
+// ask is to start a profile.
 func idle(cpu sampling.CPUProfiler) bool {
 	w, err := begin(cpu)
 	if err != nil {

@@ -156,7 +156,7 @@ func TestLabConflicts(t *testing.T) {
 			pprof.StopCPUProfile()                               // the engine's, as some do "to be sure"
 			if w, err := begin(sampling.Process{}); err == nil { // else the engine was first
 				work30(100 * time.Microsecond)
-				if w.ended.Load() != 0 {
+				if w.endedAt.Load() != 0 {
 					cut++
 				}
 				pprof.StopCPUProfile()

@@ -82,13 +82,13 @@ func TestIntervalIsFixed(t *testing.T) {
 // Tick, Flush and Stop emit the samples of a window each. Their time is the window's.
 func TestSamples(t *testing.T) {
 	bubble(t, func(t *testing.T, e *Engine, _ *samplingtest.CPUProfiler) {
-		last := e.window.begun
+		last := e.window.startedAt
 		for name, end := range map[string]func(func(*sampling.Sample)) error{
 			"Tick": e.Tick, "Flush": e.Flush, "Stop": func(emit func(*sampling.Sample)) error { e.Stop(emit); return nil },
 		} {
 			if e.window == nil {
 				mustStart(t, e)
-				last = e.window.begun
+				last = e.window.startedAt
 			}
 			time.Sleep(time.Second)
 			c := &collected{}
