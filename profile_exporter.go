@@ -33,9 +33,10 @@ func (p *Pipeline) startProfiles(
 	ctx context.Context, c Config, res *resource.Resource, vars *environ.Reader,
 ) error {
 	var own []*continuous.Exporter
-	if c.Profiles.Enabled() {
-		p.profiles = pyroscope.New(c.Profiles)
-		own = append(own, p.profiles.(*continuous.Exporter)) //nolint:forcetypeassert // as New has it
+	push := pyroscope.New(c.Profiles).(*continuous.Exporter) //nolint:forcetypeassert // as New has it
+	if push.Addressed() {
+		p.profiles = push
+		own = append(own, push)
 	}
 	p.exported = profileExporter(c, vars)
 	shared, ok := p.exported.(*continuous.Exporter)

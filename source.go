@@ -28,7 +28,7 @@ type Runtime runtimestats.History
 
 func newStore(c requests.Config) *memory.Recent {
 	return memory.NewRecent(memory.Config{
-		Requests: c.Newest, Slowest: c.Slowest, KeptRequests: c.Kept, Examples: c.Examples,
+		Requests: c.Newest, Slowest: c.Slowest, KeptRequests: c.Kept,
 		MaxSpans: c.MaxSpans, MaxBytes: c.MaxBytes,
 	})
 }

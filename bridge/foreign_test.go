@@ -44,7 +44,7 @@ func only(t *testing.T, entries []observer.Entry) *observer.Entry {
 
 // attr is one attribute of an entry's detail, nil if it is not there.
 func attr(e *observer.Entry, key string) any {
-	for a := range e.Attrs() {
+	for _, a := range e.Detail() {
 		if a.Key == key {
 			return a.Value.Any()
 		}

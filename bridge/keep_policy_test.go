@@ -51,8 +51,8 @@ func (o *keptSpans) Accept(all []bridge.Spans) {
 	for _, s := range all {
 		if root := s.Root(); root != nil && root.Keep != "" {
 			reason := root.Keep
-			if root.Refused > 0 {
-				reason += fmt.Sprint(" refused ", root.Refused)
+			if refused := (*otlpenc.Spans)(&s).Root().Refused; refused > 0 {
+				reason += fmt.Sprint(" refused ", refused)
 			}
 			o.reasons = append(o.reasons, reason)
 		}

@@ -114,15 +114,11 @@ type Root struct {
 	// "share". Keep is "" if the request is not kept, if Class is not "request" or "stream", and
 	// without a policy.
 	Keep string
-
-	// Refused is the number of marks, measures and spans of the request that had no room in memory
-	// before the policy decided. Refused is 0 in OnSlow, and for a sampled request.
-	Refused uint32
 }
 
 func publicRoot(r *local.Root) Root {
 	return Root{
 		TraceID: r.TraceID, SpanID: r.SpanID, Name: r.Name, Class: r.Class.String(),
-		Start: r.Start, End: r.End, Failed: r.Failed, Keep: r.Keep.String(), Refused: r.Refused,
+		Start: r.Start, End: r.End, Failed: r.Failed, Keep: r.Keep.String(),
 	}
 }

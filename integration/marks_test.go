@@ -113,7 +113,7 @@ func everyMarkAndMeasureArrives(t *testing.T, protocol string) {
 				continue
 			}
 			k := key{name: e.Name(), g: -1}
-			for a := range e.Attrs() {
+			for _, a := range e.Detail() {
 				switch a.Key {
 				case "req":
 					k.req = a.Value.Int64()

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/marks"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 )
 
@@ -65,7 +65,7 @@ func TestSamplesOfARequest(t *testing.T) {
 		for _, sample := range taken.Samples {
 			if sample.ContextID != profile.None && taken.Contexts[sample.ContextID].SpanID.String() == s.ID {
 				at := taken.Origin.Add(sample.Timestamp).Sub(began)
-				want = append(want, [2]float64{observer.Milliseconds(at), observer.Milliseconds(sample.Weight)})
+				want = append(want, [2]float64{record.Milliseconds(at), record.Milliseconds(sample.Weight)})
 			}
 		}
 		var got [][2]float64

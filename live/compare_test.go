@@ -121,7 +121,7 @@ func TestCompareWithUsual(t *testing.T) {
 
 // Links to compared requests work when newer requests have taken their places.
 func TestComparedRequestsStay(t *testing.T) {
-	p := start(t, perfline.Config{Recent: public.Config{Newest: 2, Slowest: -1, Examples: -1}}, live.Config{})
+	p := start(t, perfline.Config{Recent: public.Config{Newest: 2, Slowest: -1}}, live.Config{})
 	for range 2 {
 		p.serve("GET /cart", "/cart", queries(1))
 	}
@@ -182,7 +182,7 @@ func TestCompareIsBounded(t *testing.T) {
 
 // Each request of the route is listed or counted.
 func TestChoicesAreBounded(t *testing.T) {
-	p := start(t, perfline.Config{Recent: public.Config{Newest: 100, Slowest: -1, Examples: -1}}, live.Config{})
+	p := start(t, perfline.Config{Recent: public.Config{Newest: 100, Slowest: -1}}, live.Config{})
 	for range 63 {
 		p.serve("GET /cart", "/cart", queries(1))
 	}

@@ -60,8 +60,9 @@ type Config struct {
 	// TrustedOrigins contains an invalid origin.
 	TrustedOrigins []string
 
-	Refresh time.Duration // interval of updates to open pages; 0 means 500 ms
-	Logger  *slog.Logger  // nil means slog.Default()
+	Logger *slog.Logger // nil means slog.Default()
+
+	refresh time.Duration // interval of updates to open pages; 0 means 500 ms
 }
 
 // dataNames are the values of PageState.Data.
@@ -118,7 +119,7 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		waitsRecorder: source.Waits(),
 		arms:          serve.NewRate(maxArms),
 		logger:        record.SafeLogger(c.Logger),
-		refresh:       cmp.Or(max(0, c.Refresh), 500*time.Millisecond),
+		refresh:       cmp.Or(c.refresh, 500*time.Millisecond),
 		streams:       make(chan struct{}, maxStreams),
 		work:          make(chan struct{}, maxWork),
 		listed:        lookup.NewCache(maxListed, maxCacheBytes),
@@ -140,12 +141,14 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", limitWrites(get))
+	var inside http.Handler = mux
 	if c.Data == guard.Summary {
 		get.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 			refuse(w, http.StatusNotFound, onlySummary)
 		})
 	} else {
 		get.HandleFunc("/", notFound)
+		inside = redirectMoved(mux)
 		mux.Handle("POST /waits/arm", limitWrites(http.HandlerFunc(h.arm)))
 		mux.Handle("POST /waits/disarm", limitWrites(http.HandlerFunc(h.disarm)))
 		if h.recorder != nil {
@@ -158,7 +161,7 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		}
 	}
 	g := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}
-	page := secure(g.Handler(stripPrefix(c.Prefix, mux)))
+	page := secure(g.Handler(stripPrefix(c.Prefix, inside)))
 	if c.Next != nil {
 		return prefixHandler{page, c.Prefix, c.Next}
 	}

@@ -60,3 +60,21 @@ func redirectToSlash(w http.ResponseWriter, r *http.Request) {
 func notFound(w http.ResponseWriter, r *http.Request) {
 	refuse(w, http.StatusNotFound, "nothing is at "+view.Shown(r.URL.Path))
 }
+
+// redirectMoved redirects requests for an old address of waits to the present address, with their
+// method and their body. The redirect is relative, as in redirectToSlash.
+func redirectMoved(next http.Handler) http.Handler {
+	old := http.NewServeMux()
+	old.Handle("/", next)
+	for pattern, to := range map[string]string{
+		"/flight/arm":    "../waits/arm",
+		"/flight/disarm": "../waits/disarm",
+		"/data/v1/requests/{trace}/{span}/states": "waits",
+	} {
+		old.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", to+"?"+r.URL.RawQuery)
+			w.WriteHeader(http.StatusPermanentRedirect)
+		})
+	}
+	return old
+}

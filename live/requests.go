@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/lookup"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/live/internal/view"
-	"github.com/perfline/perfline/observer"
 )
 
 var (
@@ -70,7 +70,7 @@ func window(query url.Values, took time.Duration) (from, to time.Duration, colum
 	a, aErr := strconv.ParseFloat(query.Get("from"), 64)
 	b, bErr := strconv.ParseFloat(query.Get("to"), 64)
 	n, nErr := strconv.Atoi(query.Get("columns"))
-	most := observer.Milliseconds(took)
+	most := record.Milliseconds(took)
 	switch {
 	case aErr != nil || bErr != nil || !(0 <= a && a < b && b <= most): // also NaN
 		return 0, 0, 0, badRequest(fmt.Errorf("from and to must be milliseconds since the start "+
@@ -110,7 +110,7 @@ func (h *handler) compare(r *http.Request) (builder[view.Comparison], error) {
 			return h.sampled(h.waits.With(s.Request()))
 		}
 		c := view.NewComparison(whole(a), whole(b), choices)
-		c.Chosen, c.Median = query.Has("b"), observer.Milliseconds(median)
+		c.Chosen, c.Median = query.Has("b"), record.Milliseconds(median)
 		return c, nil
 	}, err
 }

@@ -70,7 +70,7 @@ func (s *stream) next() (event, data string) {
 }
 
 func TestStream(t *testing.T) {
-	p := start(t, allowed, live.Config{Refresh: 5 * time.Millisecond})
+	p := start(t, allowed, live.Config{}.Refreshing(5*time.Millisecond))
 	server, served := serveStreams(p)
 	s, status := open(t, server)
 	if status != http.StatusOK {
@@ -103,7 +103,7 @@ func TestStream(t *testing.T) {
 
 // A stream sends only changes.
 func TestStreamTellsChangesOnly(t *testing.T) {
-	p := start(t, allowed, live.Config{Refresh: time.Millisecond})
+	p := start(t, allowed, live.Config{}.Refreshing(time.Millisecond))
 	server, served := serveStreams(p)
 	s, _ := open(t, server)
 	seen := map[string]bool{}
@@ -188,7 +188,7 @@ func (s *stuck) Write(b []byte) (int, error) {
 }
 
 func TestStreamOfAStuckClientEnds(t *testing.T) {
-	p := start(t, allowed, live.Config{Refresh: time.Millisecond})
+	p := start(t, allowed, live.Config{}.Refreshing(time.Millisecond))
 	w := &stuck{ResponseRecorder: httptest.NewRecorder()}
 	done := make(chan struct{})
 	go func() {

@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/live/internal/view"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -40,10 +40,10 @@ func (h *handler) arm(w http.ResponseWriter, r *http.Request) {
 	}
 	given := *argument.Length
 	length := time.Duration(given * float64(time.Millisecond))
-	if given < 0 || given > observer.Milliseconds(longest) || given > 0 && length < shortest {
+	if given < 0 || given > record.Milliseconds(longest) || given > 0 && length < shortest {
 		refuse(w, http.StatusBadRequest,
 			fmt.Sprintf("length %g: must be 0, which means until it is disarmed, or from %g to %g milliseconds",
-				given, observer.Milliseconds(shortest), observer.Milliseconds(longest)))
+				given, record.Milliseconds(shortest), record.Milliseconds(longest)))
 		return
 	}
 	if wait := h.arms.Take(time.Now()); wait > 0 {

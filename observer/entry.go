@@ -2,7 +2,6 @@ package observer
 
 import (
 	"fmt"
-	"iter"
 	"log/slog"
 	"slices"
 	"time"
@@ -97,12 +96,8 @@ func (e *Entry) Time() time.Time { return e.engine().Time() }
 // Timeline returns the timeline that recorded the entry, or nil for the zero Entry.
 func (e *Entry) Timeline() *Timeline { return (*Timeline)(e.engine().Timeline()) }
 
-// Attrs ranges over the attributes of the entry's detail, in their original order. Entries share
-// lists: do not change the elements of a list.
-func (e *Entry) Attrs() iter.Seq[slog.Attr] { return e.engine().Attrs() }
-
 // Detail returns a copy of the entry's attributes, or nil. Lists and groups are shared.
-func (e *Entry) Detail() []slog.Attr { return slices.Collect(e.Attrs()) }
+func (e *Entry) Detail() []slog.Attr { return slices.Collect(e.engine().Attrs()) }
 
 // String returns the type, the name, the start and a nonzero duration, for logs and messages.
 func (e Entry) String() string {

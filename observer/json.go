@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/perfline/perfline/internal/record"
 )
 
 // MarshalJSON encodes the entry as the specification's serializer does: name, entryType, startTime
@@ -20,7 +22,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		StartTime float64        `json:"startTime"`
 		Duration  float64        `json:"duration"`
 		Detail    map[string]any `json:"detail"`
-	}{e.Name(), e.Type(), Milliseconds(e.StartTime()), Milliseconds(e.Duration()),
+	}{e.Name(), e.Type(), record.Milliseconds(e.StartTime()), record.Milliseconds(e.Duration()),
 		members(nil, e.Detail())})
 }
 
@@ -54,7 +56,7 @@ func jsonValue(v slog.Value) any {
 	case slog.KindGroup:
 		return members(nil, v.Group())
 	case slog.KindDuration:
-		return Milliseconds(v.Duration())
+		return record.Milliseconds(v.Duration())
 	case slog.KindFloat64:
 		return jsonNumber(v.Float64())
 	case slog.KindTime:

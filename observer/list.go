@@ -28,7 +28,7 @@ func (f Filter) Match(e *Entry) bool {
 	if f.InitiatorType == "" {
 		return true
 	}
-	for a := range e.Attrs() {
+	for a := range (*record.Entry)(e).Attrs() {
 		if a.Key == InitiatorKey {
 			return a.Value.String() == f.InitiatorType
 		}

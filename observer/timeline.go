@@ -90,6 +90,3 @@ func (t *Timeline) Since(at time.Time) time.Duration { return t.engine().Since(a
 // had all entries of before the call. Call Deliver before a report or an exit, and never in a
 // callback.
 func (t *Timeline) Deliver() { t.engine().Deliver() }
-
-// Milliseconds returns d as a DOMHighResTimeStamp: a number of milliseconds.
-func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -15,7 +15,6 @@ type Config struct {
 	Newest   int // requests that ended last; 0 means 64, negative none
 	Slowest  int // slowest requests of the last hour; 0 means 8, negative none
 	Kept     int // newest requests that the keep policy kept; 0 means 128, negative none
-	Examples int // first requests of each cell of the heat maps; 0 means 256, negative none
 	MaxSpans int // of one trace; 0 means 512
 
 	// MaxBytes bounds the memory of all spans, of requests and in the background, in bytes; 0 means

@@ -290,7 +290,7 @@ func tags(s sdktrace.ReadOnlySpan) map[string]string {
 }
 
 func attr(e observer.Entry, key string) (slog.Value, bool) {
-	for a := range e.Attrs() {
+	for _, a := range e.Detail() {
 		if a.Key == key {
 			return a.Value, true
 		}
@@ -300,7 +300,7 @@ func attr(e observer.Entry, key string) (slog.Value, bool) {
 
 func keys(e observer.Entry) string {
 	var out []string
-	for a := range e.Attrs() {
+	for _, a := range e.Detail() {
 		out = append(out, a.Key)
 	}
 	return strings.Join(out, " ")

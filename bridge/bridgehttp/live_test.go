@@ -111,7 +111,7 @@ func only(t *testing.T, entries []observer.Entry) *observer.Entry {
 // shape returns an entry's detail as text, with T for times, which vary.
 func shape(e *observer.Entry) string {
 	var out []string
-	for a := range e.Attrs() {
+	for _, a := range e.Detail() {
 		v := a.Value.Resolve()
 		if v.Kind() == slog.KindDuration && v.Duration() > 0 {
 			out = append(out, a.Key+"=T")
@@ -124,7 +124,7 @@ func shape(e *observer.Entry) string {
 
 // attr is one attribute of an entry's detail, nil if it is not there.
 func attr(e *observer.Entry, key string) any {
-	for a := range e.Attrs() {
+	for _, a := range e.Detail() {
 		if a.Key == key {
 			return a.Value.Any()
 		}

@@ -209,7 +209,7 @@ func (c *ServerTiming) appendEntries(value []byte, entries []observer.Entry) []b
 	for i := range entries {
 		e := &entries[i]
 		m := servertiming.Metric{Name: e.Name(), Duration: e.Duration(), HasDuration: true}
-		for a := range e.Attrs() {
+		for a := range (*record.Entry)(e).Attrs() {
 			if a.Key == "desc" {
 				m.Description = a.Value.String()
 			}

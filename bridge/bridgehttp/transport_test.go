@@ -94,7 +94,7 @@ func (c *caller) last(t *testing.T) *observer.Entry {
 	}
 	e := &all[len(all)-1]
 	var before time.Duration
-	for a := range e.Attrs() {
+	for _, a := range e.Detail() {
 		if a.Value.Kind() != slog.KindDuration {
 			continue
 		}

@@ -108,7 +108,7 @@ func formatAttributes(attrs []attribute.KeyValue, keys []attribute.Key) string {
 }
 
 func attributes(e *observer.Entry) (all []attribute.KeyValue) {
-	for a := range e.Attrs() {
+	for a := range (*record.Entry)(e).Attrs() {
 		all = append(all, attribute.String(a.Key, a.Value.String()))
 	}
 	return all

@@ -47,7 +47,8 @@ func newHandler(s *store, payments string, shipping *grpc.ClientConn) http.Handl
 	return mux
 }
 
-var homePage = template.Must(template.New("home").Parse(`<!doctype html><title>Shop</title><h1>Shop</h1>
+var homePage = template.Must(template.New("home").Parse(`<!doctype html>
+<title>Shop</title><h1>Shop</h1>
 <ul>{{range .}}<li><a href="/products/{{.ID}}">{{.Name}}</a>: {{.Price}} cents</li>{{end}}</ul>
 `))
 

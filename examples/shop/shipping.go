@@ -27,7 +27,9 @@ var shippingService = grpc.ServiceDesc{
 	Methods:     []grpc.MethodDesc{{MethodName: "Quote", Handler: handleQuote}},
 }
 
-func handleQuote(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // gRPC's order
+func handleQuote( //nolint:revive // gRPC's order
+	_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor,
+) (any, error) {
 	var pieces wrapperspb.Int64Value
 	if err := decode(&pieces); err != nil {
 		return nil, err

@@ -51,11 +51,16 @@ type store struct {
 }
 
 const schema = `
-CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT NOT NULL, about TEXT NOT NULL, price INTEGER NOT NULL, stock INTEGER NOT NULL);
-CREATE TABLE orders (id INTEGER PRIMARY KEY, product INTEGER NOT NULL, quantity INTEGER NOT NULL, total INTEGER NOT NULL, payment TEXT NOT NULL);
-CREATE TRIGGER newest AFTER INSERT ON orders BEGIN DELETE FROM orders WHERE id = NEW.id - 100000; END;
+CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT NOT NULL, about TEXT NOT NULL,
+	price INTEGER NOT NULL, stock INTEGER NOT NULL);
+CREATE TABLE orders (id INTEGER PRIMARY KEY, product INTEGER NOT NULL, quantity INTEGER NOT NULL,
+	total INTEGER NOT NULL, payment TEXT NOT NULL);
+CREATE TRIGGER newest AFTER INSERT ON orders
+BEGIN DELETE FROM orders WHERE id = NEW.id - 100000; END;
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 200)
-INSERT INTO products SELECT i, 'Product ' || i, 'number ' || i || ' of our catalogue, in ' || (i % 7) || ' colours, with a warranty of ' || (i % 5 + 1) || ' years', 100 + i*7, 1000000 FROM n;`
+INSERT INTO products SELECT i, 'Product ' || i,
+	'number ' || i || ' of our catalogue, in ' || (i % 7) || ' colours, with a warranty of ' ||
+	(i % 5 + 1) || ' years', 100 + i*7, 1000000 FROM n;`
 
 // openStore makes a database in a temporary folder, which Close removes.
 func openStore(ctx context.Context) (*store, error) {

@@ -130,7 +130,7 @@ func startWaiting(t *testing.T) (w *waiting, page, request string) {
 
 // serve serves the page of w, and returns its address.
 func (w *waiting) serve(t *testing.T) string {
-	return listen(t, http.StripPrefix("/p", live.Handler(w, live.Config{Prefix: "/", Refresh: 50 * ms}))) + "/p/"
+	return listen(t, http.StripPrefix("/p", live.Handler(w, live.Config{Prefix: "/"}))) + "/p/"
 }
 
 // A request shows why it was slow: in a sentence, in its bars, and for each goroutine with the stacks and the party of each wait.

@@ -170,7 +170,7 @@ func names(spans []sdktrace.ReadOnlySpan) (out []string) {
 
 // attr is an attribute of an entry as text.
 func attr(e observer.Entry, key string) string {
-	for a := range e.Attrs() {
+	for _, a := range e.Detail() {
 		if a.Key == key {
 			return a.Value.String()
 		}

@@ -23,8 +23,9 @@ import (
 // A Receiver is a destination of profiles, described by its package and a program's configuration.
 type Receiver struct {
 	Package string       // begins errors: "pyroscope"
-	Config  fmt.Stringer // without secrets
+	Config  any          // prints itself without secrets
 	Logger  *slog.Logger // wins over the one of an Environment
+	Address string       // "" if neither a field nor a variable has an address
 
 	// Open checks the configuration, and makes the encoder and the delivery. Its Environment has
 	// all fields but Process.
@@ -84,8 +85,11 @@ var _ profiling.Exporter = (*Exporter)(nil)
 // NewExporter returns an exporter that has not started.
 func NewExporter(r Receiver) *Exporter { return &Exporter{receiver: r} }
 
+// Addressed reports whether a field or a variable has the address of the receiver.
+func (e *Exporter) Addressed() bool { return e.receiver.Address != "" }
+
 // String returns the configuration without secrets.
-func (e *Exporter) String() string { return e.receiver.Package + e.receiver.Config.String() }
+func (e *Exporter) String() string { return e.receiver.Package + fmt.Sprint(e.receiver.Config) }
 
 // Format prints String for every verb.
 func (e *Exporter) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }

@@ -63,8 +63,8 @@ func (m *memory) add(c CPU, now time.Time) {
 		m.parts, m.samples = nil, 0
 		return
 	}
-	if n := len(c.Trace.Samples); n > maxSamples { // a quarter of a minute on 175 processors
-		newest := c.Trace.With(slices.Values(c.Trace.Samples[n-maxSamples:]))
+	if over := len(c.Trace.Samples) - maxSamples; over > 0 {
+		newest := c.Trace.Select(func(profile.Sample) bool { over--; return over < 0 })
 		newest.Started = newest.Samples[0].Timestamp
 		c.Trace = newest
 	}

@@ -66,3 +66,6 @@ func (r *root) followWall() {
 		r.anchor.Store(&t)
 	}
 }
+
+// Milliseconds returns d as a DOMHighResTimeStamp: a number of milliseconds.
+func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -29,11 +29,10 @@ func TestAPIDocumented(t *testing.T) {
 	documented(t, "docs/api.txt", "", strings.TrimSuffix(all.String(), "\n"))
 }
 
-// Limits of docs/api.txt. Lower them with the API: the goals are 950 lines, with the empty ones, in 22
-// packages, of which package requests is to come. Code that protoc-gen-go and protoc-gen-connect-go
-// generate does not count.
+// Limits of docs/api.txt: lines, the empty ones included, and packages. Code that protoc-gen-go and
+// protoc-gen-connect-go generate does not count.
 const (
-	maxAPILines    = 979
+	maxAPILines    = 950
 	maxAPIPackages = 22
 )
 

@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"internal/waiting":       {"internal", "waits"},
 	"live": {"", "internal", "internal/remote", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions", "profiling/service", "waits",
 		"internal/local", "internal/requests", "internal/routes", "internal/runtimestats", "live/internal/view"},
-	"live/internal/view": {"internal", "internal/remote", "internal/lookup", "observer", "profiling/profile", "profiling/sessions", "waits",
+	"live/internal/view": {"internal", "internal/record", "internal/remote", "internal/lookup", "observer", "profiling/profile", "profiling/sessions", "waits",
 		"exporter", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/routes", "internal/runtimestats", "internal/viewers", "internal/waiting"},
 	"guard":                  {"internal", "internal/record", "observer"},
 	"internal":               {"internal/record"}, // which calls the program's code safely

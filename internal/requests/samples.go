@@ -149,12 +149,11 @@ func Profile(q Request, t *profile.Trace) *profile.Trace {
 	if t == nil {
 		return nil
 	}
-	own := t.With(func(yield func(profile.Sample) bool) {
-		for _, sample := range Samples(q, t) {
-			if !yield(sample) {
-				return
-			}
-		}
+	contexts, _ := q.contexts(t)
+	agrees := q.agreement(t)
+	own := t.Select(func(s profile.Sample) bool {
+		span := contexts[s.ContextID]
+		return span != nil && agrees(span, s)
 	})
 	if len(own.Samples) == 0 {
 		return nil

@@ -22,7 +22,7 @@ func collecting(spoil func([]Record) []Record) func(*testing.T, *observer.Timeli
 			defer mu.Unlock()
 			for _, e := range l.Entries() {
 				r := Record{Type: e.Type(), Name: e.Name(), Start: e.Time(), Duration: e.Duration()}
-				for a := range e.Attrs() {
+				for _, a := range e.Detail() {
 					a.Value = a.Value.Resolve()
 					r.Attrs = append(r.Attrs, a)
 				}

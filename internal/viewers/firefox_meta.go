@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/internal/profiles"
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -149,11 +149,11 @@ func (f *firefox) meta() object {
 		"symbolicationNotSupported": true,
 		"usesOnlyOneStackType":      true, "sourceCodeIsNotOnSearchfox": true,
 		"keepProfileThreadOrder": true,
-		"interval":               observer.Milliseconds(interval),
-		"startTime":              observer.Milliseconds(start),
-		"profilingStartTime":     observer.Milliseconds(-f.zero),
+		"interval":               record.Milliseconds(interval),
+		"startTime":              record.Milliseconds(start),
+		"profilingStartTime":     record.Milliseconds(-f.zero),
 		// Viewers read an end of 0 as unknown.
-		"profilingEndTime": observer.Milliseconds(max(1, f.s.Length()) - f.zero),
+		"profilingEndTime": record.Milliseconds(max(1, f.s.Length()) - f.zero),
 		"categories":       json.RawMessage(firefoxCategories),
 		"markerSchema":     f.markerSchema(),
 		"extra":            []object{{"label": subject(f.s), "entries": entries}},

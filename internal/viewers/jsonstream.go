@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer"
 )
 
 // maxText bounds a text from outside, in bytes: names of events, functions and files, keys and
@@ -129,7 +129,7 @@ func appendText(b []byte, s string) []byte {
 func cut(s string) string { return text.Cut(s, maxText) }
 
 func appendMillis(b []byte, d time.Duration) []byte {
-	return strconv.AppendFloat(b, observer.Milliseconds(d), 'f', -1, 64)
+	return strconv.AppendFloat(b, record.Milliseconds(d), 'f', -1, 64)
 }
 
 // A table numbers different elements in the order of add.

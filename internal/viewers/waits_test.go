@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/viewers"
 	"github.com/perfline/perfline/internal/waiting"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/waits"
 )
@@ -120,7 +120,7 @@ func TestFirefoxWithAnyStates(t *testing.T) {
 			for k, i := range g.Intervals {
 				start, _ := th.Markers.StartTime[k].Float64()
 				data := th.Markers.Data[k]
-				if want := observer.Milliseconds(begins + i.Start); math.Abs(start-want) > 1e-6 || f.Shared.StringArray[th.Markers.Name[k]] != i.Kind.String() || data["type"] != "State" {
+				if want := record.Milliseconds(begins + i.Start); math.Abs(start-want) > 1e-6 || f.Shared.StringArray[th.Markers.Name[k]] != i.Kind.String() || data["type"] != "State" {
 					t.Errorf("marker %d of %s is at %v with %v, want %v and %+v", k, th.Name, start, data, want, i)
 				}
 				if cause, ok := data["cause"].(map[string]any); ok != (len(i.Stack) > 0) || ok && cause["stack"].(float64) >= float64(f.Shared.StackTable.Length) {

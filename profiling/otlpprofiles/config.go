@@ -54,16 +54,16 @@ type Config struct {
 	Logger *slog.Logger // nil means the one of Start
 }
 
-// String leaves out frequent secrets: the values of headers, and the endpoint's user and query.
-func (c Config) String() string {
+// text leaves out frequent secrets: the values of headers, and the endpoint's user and query.
+func (c Config) text() string {
 	return fmt.Sprintf("{Endpoint:%s Protocol:%s Headers:%v Interval:%v LeakInterval:%v Spans:%d QueueBytes:%d}",
 		secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)), c.Interval,
 		c.LeakInterval, c.Spans, c.QueueBytes)
 }
 
-// Format prints String for every verb. A struct that embeds a Config inherits Format and needs its
-// own.
-func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+// Format prints the fields without secrets, for every verb. A struct that embeds a Config inherits
+// Format and needs its own.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
-// MarshalText returns String, for encoding/json and log/slog.
-func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// MarshalText returns what Format prints, for encoding/json and log/slog.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.text()), nil }

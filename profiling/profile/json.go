@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/internal/record"
 )
 
 // WriteJSON writes the trace as JS Self-Profiling defines: resources, frames, stacks and samples,
@@ -74,7 +74,7 @@ func appendStack(b []byte, s *Stack) []byte {
 
 func appendSample(b []byte, s *Sample) []byte {
 	b = append(b, `{"timestamp":`...)
-	b = strconv.AppendFloat(b, observer.Milliseconds(s.Timestamp), 'f', -1, 64)
+	b = strconv.AppendFloat(b, record.Milliseconds(s.Timestamp), 'f', -1, 64)
 	if s.StackID != None {
 		b = appendMember(b, `,"stackId":`, s.StackID)
 	}

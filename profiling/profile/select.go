@@ -1,28 +1,19 @@
 package profile
 
 import (
-	"iter"
-	"slices"
-
 	"go.opentelemetry.io/otel/trace"
 )
 
 // Select returns a trace of the samples that keep accepts, with their stacks, frames, resources and
-// contexts only. The other fields are t's.
+// contexts only. The other fields are t's. Select asks keep once for each sample, in their order.
 func (t *Trace) Select(keep func(Sample) bool) *Trace {
-	return t.With(func(yield func(Sample) bool) {
-		for _, s := range t.Samples {
-			if keep(s) && !yield(s) {
-				return
-			}
-		}
-	})
-}
-
-// With returns a trace of some of the trace's samples, as [Trace.Select] does.
-func (t *Trace) With(samples iter.Seq[Sample]) *Trace {
 	selected := *t
-	selected.Samples = slices.Collect(samples)
+	selected.Samples = nil
+	for _, s := range t.Samples {
+		if keep(s) {
+			selected.Samples = append(selected.Samples, s)
+		}
+	}
 	selected.compact()
 	return &selected
 }

@@ -98,15 +98,9 @@ type Config struct {
 	Logger *slog.Logger // nil means the one that Start of the exporter gets, else slog.Default()
 }
 
-// Enabled reports whether the field or its variable names a server.
-func (c Config) Enabled() bool {
-	address, _ := given(c.ServerAddress, "ServerAddress", envAddress)
-	return address != ""
-}
-
-// String returns the fields without the password, the values of headers, and the address's user and
+// text returns the fields without the password, the values of headers, and the address's user and
 // query.
-func (c Config) String() string {
+func (c Config) text() string {
 	password := ""
 	if c.BasicAuthPassword != "" {
 		password = "xxxxx"
@@ -117,11 +111,11 @@ func (c Config) String() string {
 		c.TraceIDs, c.QueueBytes)
 }
 
-// Format prints String for every verb.
-func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+// Format prints the fields without secrets, for every verb.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
-// MarshalText returns String, for encoding/json and log/slog.
-func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// MarshalText returns what Format prints, for encoding/json and log/slog.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
 
 // resolve sets c from the variables and the defaults, and checks c. It returns the tags of all
 // profiles, by their names in the server. It logs wrong variables that do no harm.

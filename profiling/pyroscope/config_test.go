@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.uber.org/goleak"
 
+	"github.com/perfline/perfline/internal/continuous"
 	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/profiling/pyroscope"
 )
@@ -248,15 +249,17 @@ func TestWrongVariables(t *testing.T) {
 	}
 }
 
+func addressed(c pyroscope.Config) bool { return pyroscope.New(c).(*continuous.Exporter).Addressed() }
+
 func TestEnabled(t *testing.T) {
-	if (pyroscope.Config{ServerAddress: " "}).Enabled() {
+	if addressed(pyroscope.Config{ServerAddress: " "}) {
 		t.Error("enabled without an address")
 	}
-	if !(pyroscope.Config{ServerAddress: "x"}).Enabled() {
+	if !addressed(pyroscope.Config{ServerAddress: "x"}) {
 		t.Error("not enabled by the field")
 	}
 	t.Setenv(envAddress, "x")
-	if !(pyroscope.Config{}).Enabled() {
+	if !addressed(pyroscope.Config{}) {
 		t.Error("not enabled by the variable")
 	}
 }

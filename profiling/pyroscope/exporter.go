@@ -29,8 +29,9 @@ func Start(ctx context.Context, c Config) (profiling.Exporter, error) {
 }
 
 func receiver(c Config, dial dialer) continuous.Receiver {
+	address, _ := given(c.ServerAddress, "ServerAddress", envAddress)
 	return continuous.Receiver{
-		Package: "pyroscope", Config: c, Logger: c.Logger,
+		Package: "pyroscope", Config: c, Logger: c.Logger, Address: address,
 		Open: func(env continuous.Environment) (*continuous.Delivery, error) {
 			return open(c, env, dial)
 		},

@@ -4,8 +4,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
-	"github.com/perfline/perfline/observer"
 	pb "github.com/perfline/perfline/profiling/service/profilerv1"
 	"github.com/perfline/perfline/profiling/sessions"
 )
@@ -44,8 +44,8 @@ func pageOf(list []sessions.Event, more bool) (events *pb.Events, n int) {
 func event(e *sessions.Event) *pb.Event {
 	out := &pb.Event{
 		Type:     pb.EventType(e.Type),
-		Time:     observer.Milliseconds(e.Time),
-		Overhead: observer.Milliseconds(e.Overhead),
+		Time:     record.Milliseconds(e.Time),
+		Overhead: record.Milliseconds(e.Overhead),
 		Hits:     e.Hits,
 		Interval: interval(e.Interval),
 		Name:     cut(e.Name),
@@ -54,8 +54,8 @@ func event(e *sessions.Event) *pb.Event {
 	if e.ID != 0 {
 		out.EventId = new(uint32(e.ID))
 		out.ChildCount = new(e.ChildCount)
-		out.AggregatedTime = new(observer.Milliseconds(e.AggregatedTime))
-		out.AggregatedOverhead = new(observer.Milliseconds(e.AggregatedOverhead))
+		out.AggregatedTime = new(record.Milliseconds(e.AggregatedTime))
+		out.AggregatedOverhead = new(record.Milliseconds(e.AggregatedOverhead))
 	}
 	if e.ParentID != 0 {
 		out.ParentEventId = new(uint32(e.ParentID))
@@ -70,7 +70,7 @@ func session(s *sessions.Session, after sessions.TimelineID, limit int) *pb.Sess
 		SessionId: uint32(s.ID()),
 		WindowId:  new(uint32(programWindow)),
 		Started:   timestamppb.New(s.Started()),
-		Length:    observer.Milliseconds(s.Length()),
+		Length:    record.Milliseconds(s.Length()),
 		Stats: &pb.SessionStats{
 			Events: stats.Events, Entries: stats.Entries, Dropped: stats.Dropped, Lost: stats.Lost,
 			Samples: stats.Samples, SamplesFull: stats.SamplesFull,
@@ -104,8 +104,8 @@ func timeline(t sessions.Timeline) *pb.Timeline {
 		EventCount:         uint32(t.Events),
 		SampleCount:        uint32(t.Samples),
 		ChildCount:         t.ChildCount,
-		AggregatedTime:     observer.Milliseconds(t.AggregatedTime),
-		AggregatedOverhead: observer.Milliseconds(t.AggregatedOverhead),
+		AggregatedTime:     record.Milliseconds(t.AggregatedTime),
+		AggregatedOverhead: record.Milliseconds(t.AggregatedOverhead),
 	}
 	if t.TraceID.IsValid() {
 		out.TraceId, out.SpanId = t.TraceID.String(), t.SpanID.String()
@@ -128,21 +128,21 @@ func statusOf(s sessions.Status) *pb.Status {
 		Route:     cut(s.Route),
 		Remote:    s.Remote,
 		Started:   timestamppb.New(s.Started),
-		Length:    observer.Milliseconds(s.Length),
+		Length:    record.Milliseconds(s.Length),
 		Progress:  s.Progress,
 		Sampler:   cut(s.Sampler),
 		Entries:   s.Entries,
 		Samples:   s.Samples,
 		Dropped:   s.Dropped,
 		Wall:      s.Wall,
-		MaxLength: observer.Milliseconds(s.MaxLength),
-		Cost:      observer.Milliseconds(s.Cost),
+		MaxLength: record.Milliseconds(s.MaxLength),
+		Cost:      record.Milliseconds(s.Cost),
 	}
 }
 
 func interval(i sessions.Interval) *pb.Interval {
 	return &pb.Interval{
-		Start: new(observer.Milliseconds(i.Start)), End: new(observer.Milliseconds(i.End)),
+		Start: new(record.Milliseconds(i.Start)), End: new(record.Milliseconds(i.End)),
 	}
 }
 

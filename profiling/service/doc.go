@@ -8,9 +8,10 @@
 // From a shell:
 //
 //	P=http://localhost:8080/perfline.profiler.v1.ProfilerService
-//	curl $P/StartProfiler -H 'Content-Type: application/json' -d '{"startMode": "START_MODE_IMMEDIATE"}'
-//	curl $P/StopProfiler  -H 'Content-Type: application/json' -d '{"sessionID": 1}'
-//	curl $P/GetEvents     -H 'Content-Type: application/json' -d '{"sessionID": 1, "timelineID": 1}'
+//	J='Content-Type: application/json'
+//	curl $P/StartProfiler -H "$J" -d '{"startMode": "START_MODE_IMMEDIATE"}'
+//	curl $P/StopProfiler  -H "$J" -d '{"sessionID": 1}'
+//	curl $P/GetEvents     -H "$J" -d '{"sessionID": 1, "timelineID": 1}'
 //
 // Package profilerv1connect is a client for Go. proto/perfline/profiler/v1/profiler.proto is the
 // schema for other languages, and documents every message. gRPC needs HTTP/2. Go's server speaks
@@ -23,7 +24,7 @@
 //	StopProfiler                        StopProfiler, with the first 1000 timelines.
 //	GetEvents                           GetEvents in pages; StreamEvents for all pages.
 //	ReleaseSession                      ReleaseSession
-//	-                                   GetSession: the next timelines, or the session of an abandoned stop.
+//	-                                   GetSession: further timelines; the session of an abandoned stop.
 //	-                                   ListSessions, WatchSession: the states of sessions.
 //	windowID                            1, the program.
 //	frameID                             a request, the process, the garbage collector.
@@ -46,8 +47,8 @@
 //	sessions.ErrClosed        UNAVAILABLE           -
 //	profiling.ErrNotAllowed   PERMISSION_DENIED     -
 //
-// The error's details carry the Scope Profiler's status as the reason of a google.rpc.ErrorInfo. The
-// domain of the ErrorInfo is "perfline.profiler.v1".
+// The error's details carry the Scope Profiler's status as the reason of a google.rpc.ErrorInfo.
+// The domain of the ErrorInfo is "perfline.profiler.v1".
 //
 // # Access
 //

@@ -199,7 +199,7 @@ func copyAttrs(e *observer.Entry, first ...slog.Attr) []slog.Attr {
 	if n == 0 {
 		return nil
 	}
-	attrs := slices.AppendSeq(append(make([]slog.Attr, 0, n), first...), e.Attrs())
+	attrs := slices.AppendSeq(append(make([]slog.Attr, 0, n), first...), (*record.Entry)(e).Attrs())
 	for i := range attrs {
 		if v := &attrs[i].Value; v.Kind() == slog.KindString {
 			*v = slog.StringValue(cut(v.String()))
@@ -210,7 +210,7 @@ func copyAttrs(e *observer.Entry, first ...slog.Attr) []slog.Attr {
 
 // stringAttr returns the value of an attribute as text, or "" without the attribute.
 func stringAttr(e *observer.Entry, key string) string {
-	for a := range e.Attrs() {
+	for a := range (*record.Entry)(e).Attrs() {
 		if a.Key == key {
 			return a.Value.String()
 		}

@@ -53,7 +53,7 @@ func globals() map[string]*performance {
 	}
 }
 
-func (p *performance) now() float64        { return observer.Milliseconds(p.tl.Now()) }
+func (p *performance) now() float64        { return record.Milliseconds(p.tl.Now()) }
 func (p *performance) timeOrigin() float64 { return float64(p.tl.Origin().UnixNano()) / 1e6 }
 
 // thrown is the name of the exception that an error stands for.
@@ -175,7 +175,7 @@ func (p *performance) userTiming(t *testing.T) {
 		{"until a name", nil, "b", nil, 0, 4},
 	} {
 		m, err := p.measure(c.name, c.start, c.end, c.duration)
-		start, length := observer.Milliseconds(m.StartTime()), observer.Milliseconds(m.Duration())
+		start, length := record.Milliseconds(m.StartTime()), record.Milliseconds(m.Duration())
 		if err != nil || start != c.wantStart || length != c.wantEnd-c.wantStart {
 			t.Errorf("%s: from %v for %v, %v, want from %v until %v", c.name, start, length, err, c.wantStart, c.wantEnd)
 		}

@@ -48,7 +48,7 @@ func TestAttributesAreCopied_UT6(t *testing.T) {
 				t.Errorf("X6 %s of %d attributes: Detail nil is %v", name, n, e.Detail() == nil)
 			}
 			seen := 0
-			for range e.Attrs() {
+			for range e.Detail() {
 				if seen++; seen == n {
 					break
 				}

@@ -23,7 +23,7 @@ func TestConcurrentRecording(t *testing.T) {
 	if _, err := tl.Observe(func(l observer.List) {
 		for _, e := range l.Entries() {
 			var w, n int64
-			for a := range e.Attrs() {
+			for _, a := range e.Detail() {
 				if a.Key == "w" {
 					w = a.Value.Int64()
 				} else {

@@ -33,7 +33,7 @@ func cycles() int64 {
 
 // attr is an attribute's value, the zero one if there is none.
 func attr(e observer.Entry, key string) slog.Value {
-	for a := range e.Attrs() {
+	for _, a := range e.Detail() {
 		if a.Key == key {
 			return a.Value
 		}

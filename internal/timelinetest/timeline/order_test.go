@@ -27,7 +27,7 @@ func undelivered() *observer.Timeline {
 }
 
 func number(e *observer.Entry) (n int) {
-	for a := range e.Attrs() {
+	for _, a := range e.Detail() {
 		n = int(a.Value.Int64())
 	}
 	return n

@@ -86,7 +86,7 @@ func TestEntryJSON_PT12(t *testing.T) {
 
 func TestMilliseconds(t *testing.T) {
 	for d, want := range map[time.Duration]float64{0: 0, 51_150 * time.Microsecond: 51.15, -3 * time.Millisecond: -3, 1: 1e-6, time.Hour: 3.6e6} {
-		if got := observer.Milliseconds(d); got != want {
+		if got := record.Milliseconds(d); got != want {
 			t.Errorf("%v: %v ms, want %v", d, got, want)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/requests"
-	"github.com/perfline/perfline/observer"
 )
 
 // An Overview lists the requests that a user of the page can open.
@@ -158,4 +158,4 @@ func newRequestRow(root *otlpenc.Span) requestRow {
 func SinceEpoch(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }
 
 // ms returns d in milliseconds.
-func ms(d time.Duration) float64 { return observer.Milliseconds(d) }
+func ms(d time.Duration) float64 { return record.Milliseconds(d) }

@@ -1,7 +1,8 @@
 // Package analysis reads an execution trace of package runtime/trace. The results are the intervals
 // of the goroutines of requests, and the causes of the requests' durations:
 //
-//	requests, err := analysis.Read(bytes.NewReader(data), []analysis.Root{{TraceID: t, SpanID: s}}, pause)
+//	roots := []analysis.Root{{TraceID: t, SpanID: s}}
+//	requests, err := analysis.Read(bytes.NewReader(data), roots, pause)
 //	for _, r := range requests {
 //		fmt.Println(r.Name, r.Sentence())
 //	}
@@ -30,7 +31,8 @@
 //	runnable                               Runnable
 //	system call                            Syscall
 //	"sync"                                 Mutex or WaitGroup, by the stack; Wait otherwise
-//	"chan receive", "select"               ChannelReceive, Select; Pool in (*sql.DB).conn; Timer if no goroutine ends it
+//	"chan receive", "select"               ChannelReceive, Select; Pool in (*sql.DB).conn; or
+//	                                       Timer if no goroutine ends it
 //	"chan send"                            ChannelSend
 //	"network"                              Network, or File below package os
 //	"sleep"                                Timer
