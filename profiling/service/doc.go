@@ -24,7 +24,7 @@
 //	StopProfiler                        StopProfiler, with the first 1000 timelines.
 //	GetEvents                           GetEvents in pages; StreamEvents for all pages.
 //	ReleaseSession                      ReleaseSession
-//	-                                   GetSession: further timelines; an abandoned stop's session.
+//	-                                   GetSession: more timelines; an abandoned stop's session.
 //	-                                   ListSessions, WatchSession: the states of sessions.
 //	windowID                            1, the program.
 //	frameID                             a request, the process, the garbage collector.
