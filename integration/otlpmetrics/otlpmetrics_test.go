@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -34,6 +35,8 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // A receiver keeps the bodies that it gets. err is what it answers.
 type receiver struct {
+	takes time.Duration // until it answers
+
 	mu     sync.Mutex // guards what follows
 	bodies [][]byte
 	err    error
@@ -41,6 +44,7 @@ type receiver struct {
 }
 
 func (r *receiver) Send(_ context.Context, body []byte) queue.Answer {
+	time.Sleep(r.takes)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
@@ -302,9 +306,11 @@ func moment(t *rapid.T) time.Time {
 }
 
 // Metrics that the receiver does not take are counted and reported, and those that OTLP does not have are an error of the export.
-func TestExporterLosses(t *testing.T) {
+func TestExporterLosses(t *testing.T) { synctest.Test(t, testExporterLosses) }
+
+func testExporterLosses(t *testing.T) {
 	var log strings.Builder
-	to := &receiver{err: errors.New("refused")}
+	to := &receiver{takes: time.Second, err: errors.New("refused")} // the export waits when ForceFlush is called
 	e := newExporter(to, resource.Empty(), slog.New(slog.NewTextHandler(&log, nil)))
 	sum := metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.DataPoint[int64]{{Value: 1}, {Value: 2}}}
 	m := &metricdata.ResourceMetrics{ScopeMetrics: []metricdata.ScopeMetrics{{Metrics: []metricdata.Metrics{{Name: "a", Data: sum}, {Name: "b"}}}}}
