@@ -27,8 +27,9 @@ var shippingService = grpc.ServiceDesc{
 	Methods:     []grpc.MethodDesc{{MethodName: "Quote", Handler: handleQuote}},
 }
 
-func handleQuote( //nolint:revive // gRPC's order
-	_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor,
+func handleQuote(
+	_ any, ctx context.Context, decode func(any) error, //nolint:revive // gRPC's order
+	_ grpc.UnaryServerInterceptor,
 ) (any, error) {
 	var pieces wrapperspb.Int64Value
 	if err := decode(&pieces); err != nil {

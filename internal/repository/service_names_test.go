@@ -53,8 +53,8 @@ func TestServiceNames(t *testing.T) {
 	}
 	api := string(read(t, "docs/api.txt"))
 	for name := range listed {
-		owner, method, _ := strings.Cut(name[strings.Index(name, ".")+1:], ".")
-		pkg := name[:strings.Index(name, ".")]
+		pkg, inside, _ := strings.Cut(name, ".")
+		owner, method, _ := strings.Cut(inside, ".")
 		want := `(?m)^(func|type|const|var) ([a-z/]+/)?` + pkg + `\.` + owner + `\b`
 		if method != "" {
 			want = `(?m)^func \(\*?([a-z/]+/)?` + pkg + `\.` + owner + `\) ` + method + `\(`

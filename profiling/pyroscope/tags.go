@@ -116,7 +116,7 @@ func checkTags(given map[string]string) (map[string]string, error) {
 	tags, first := map[string]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		fail := func(rule string, args ...any) error {
-			return fmt.Errorf("Tags: name %q: %s", name, fmt.Sprintf(rule, args...))
+			return fmt.Errorf("Tags: name %q: %s", name, fmt.Sprintf(rule, args...)) //nolint:staticcheck // names a field
 		}
 		value, label := strings.TrimSpace(given[name]), underscored(name)
 		switch {

@@ -95,7 +95,7 @@ func session(s *sessions.Session, after sessions.TimelineID, limit int) *pb.Sess
 func timeline(t sessions.Timeline) *pb.Timeline {
 	out := &pb.Timeline{
 		TimelineId:         uint32(t.ID),
-		FrameId:            new(uint32(t.FrameID)),
+		FrameId:            new(t.FrameID),
 		Name:               cut(t.Name),
 		Title:              cut(t.Title()),
 		BetweenMarks:       t.BetweenMarks,

@@ -76,7 +76,7 @@ func addToLibrary(ctx context.Context, p *proxy, release string) error {
 	if err != nil {
 		return err
 	}
-	if err := lib.write("main.go", libraryBefore); err != nil {
+	if err := lib.write(libraryBefore); err != nil {
 		return err
 	}
 	if err := lib.run(ctx, "get", "go.opentelemetry.io/otel@v1.36.0",
@@ -90,7 +90,7 @@ func addToLibrary(ctx context.Context, p *proxy, release string) error {
 	if err != nil {
 		return err
 	}
-	if err := lib.write("main.go", libraryAfter); err != nil {
+	if err := lib.write(libraryAfter); err != nil {
 		return err
 	}
 	if err := lib.run(ctx, "get", modulePath+"/marks"); err != nil {
@@ -140,7 +140,7 @@ func addToService(ctx context.Context, p *proxy) error {
 	if err != nil {
 		return err
 	}
-	if err := s.write("main.go", service); err != nil {
+	if err := s.write(service); err != nil {
 		return err
 	}
 	if err := s.run(ctx, "get", modulePath); err != nil {
@@ -168,7 +168,7 @@ func addToService(ctx context.Context, p *proxy) error {
 		}
 		fmt.Println("built", all)
 	}
-	if err := s.write("main.go", outside); err != nil {
+	if err := s.write(outside); err != nil {
 		return err
 	}
 	if err := s.runs(ctx, "all called"); err != nil {

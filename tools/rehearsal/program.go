@@ -46,8 +46,9 @@ func newProgram(ctx context.Context, p *proxy, name, release string) (*program, 
 	return s, s.run(ctx, "mod", "init", "example.com/"+name)
 }
 
-func (s *program) write(file, content string) error {
-	return os.WriteFile(filepath.Join(s.dir, file), []byte(content), 0o600)
+// write writes the program's main.go.
+func (s *program) write(content string) error {
+	return os.WriteFile(filepath.Join(s.dir, "main.go"), []byte(content), 0o600)
 }
 
 // run runs a go command.
