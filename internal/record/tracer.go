@@ -171,7 +171,10 @@ func (p *Place) Record(typ Type, name string, start, duration time.Duration,
 		return p.freezeAndRecord(k, nil, name, start, duration, attrs, nil)
 	}
 	p.contents = contents
-	return p.end(k, nil, name, start, duration, attrs, nil)
+	if k == kindMeasure && (p.To == ToMeter || p.Timeline.root.meters.last.Load() != nil) {
+		return p.end(k, nil, name, start, duration, attrs, nil)
+	}
+	return p.record(k, name, start, duration, start+duration, attrs) // without the branches of end
 }
 
 // Queue records an entry of [Timeline.NewEntry]: see [Timeline.Queue].
