@@ -5,10 +5,13 @@ import (
 	"github.com/perfline/perfline/internal/counts"
 )
 
-// Counts returns Stats as a list, with the counts of the requests in memory and of sessions. Counts
-// leaves out parts that this pipeline lacks: a delivery, profiling, a waits recorder. The outcomes
-// of perfline.marks, of perfline.spans and of a delivery are disjoint, except accepted, which is
-// the sum of the delivery's other outcomes.
+// Counts returns the counts of [Stats] as a list, and the counts of the recent requests and of
+// sessions. The list omits the parts that this pipeline does not run, such as a delivery, profiling
+// or a waits recorder.
+//
+// Each of perfline.marks, perfline.spans and a delivery counts every item under exactly one
+// outcome. The exception is the outcome accepted of a delivery, which is the sum of the other
+// outcomes.
 func (p *Pipeline) Counts() []exporter.Count {
 	t := append(p.counts(), counts.Recent(p.recent.Stats())...)
 	return append(t, counts.Sessions(p.sessions.Counts())...).Rows()

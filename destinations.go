@@ -33,8 +33,8 @@ func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// OnEnd encodes a span once, for the requests in memory and for the delivery. A local root also
-// counts in its route.
+// OnEnd encodes a span once. The requests in memory and the delivery share the encoded span. The
+// route's counts include a local root.
 func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 	d.encoder.Encode(s, func(encoded otlpenc.Spans) {
 		list, ok := d.lists.Get().(*[1]bridge.Spans)

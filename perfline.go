@@ -37,9 +37,11 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Config configures [Start]. The zero value leaves everything to the environment's variables. A
-// field wins over its variable, with one exception: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
-// win over Service, Version and Attributes, so that operators can rename a service.
+// Config configures [Start]. With the zero value, environment variables configure the pipeline. A
+// field overrides the corresponding variable.
+//
+// Two variables override fields, so that operators can rename a service: OTEL_SERVICE_NAME
+// overrides Service, and OTEL_RESOURCE_ATTRIBUTES overrides Service, Version and Attributes.
 type Config struct {
 	Service    string               // service.name
 	Version    string               // service.version; by default the main module's version
@@ -51,16 +53,17 @@ type Config struct {
 	// Logs sets the backend of log records and the size of their queue, in place of
 	// OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_* and OTEL_BLRP_*.
 	Logs exporter.Config
-	// Marks is the form in which marks leave. The zero value leaves the form to PERFLINE_MARKS,
-	// which defaults to span events.
+	// Marks selects how marks are exported: as span events, as log records, or both. The zero value
+	// selects the form in PERFLINE_MARKS, by default span events.
 	Marks  bridge.MarkForm
 	Recent requests.Config // bounds the requests in memory
-	// Keep selects requests that stay whole in memory although the sampler drops them: by default,
-	// slow and failed requests. Keep applies only to the spans of Start's own provider.
+	// Keep selects requests that stay in memory with all their spans, even if the sampler drops
+	// them. By default, these are slow and failed requests. Keep applies only if TracerProvider is
+	// nil.
 	Keep    bridge.KeepPolicy
 	Sampler sdktrace.Sampler // in place of OTEL_TRACES_SAMPLER; default: parentbased_always_on
 	// Profiles sets the Pyroscope server of continuous profiles, in place of PYROSCOPE_*. Profiles
-	// carry the resource of the traces.
+	// and traces carry the same resource.
 	Profiles pyroscope.Config
 	Sessions sessions.Config // bounds the cost of sessions, and says who may start a session
 
@@ -68,43 +71,51 @@ type Config struct {
 	// waits/flight. The pipeline starts the recorder and shuts it down.
 	Waits waits.Recorder
 
-	// ProfileExporter, when set, sends continuous profiles over OTLP, with or without Profiles: see
-	// otlpprofiles.New of package profiling/otlpprofiles (development). Both fields send the same
-	// profiles, and the profiler records each profile once. OTEL_PROFILES_EXPORTER=none switches
-	// the exporter off. The pipeline starts the exporter and shuts it down.
+	// ProfileExporter, when set, sends continuous profiles over OTLP. Package
+	// profiling/otlpprofiles (development) provides such an exporter. OTEL_PROFILES_EXPORTER=none
+	// disables the exporter.
+	//
+	// The program may set both Profiles and ProfileExporter. Both receivers then get the same
+	// profiles, and the profiler records each profile once. The pipeline starts the exporter and
+	// shuts the exporter down.
 	ProfileExporter profiling.Exporter
 
-	// Measures selects the measures of the histogram perfline.measure.duration: none by default.
-	// The default of its MeterProvider is the global provider after Start. The histogram costs
-	// nothing while no metrics are exported.
+	// Measures selects the measures that the histogram perfline.measure.duration records. The
+	// default is no measures. A nil MeterProvider in Measures means the global provider after
+	// Start. The histogram costs nothing if no metrics are exported.
 	Measures bridge.MeasureConfig
 
-	// SpanExporter, when set, exports the spans in place of OTLP. Start ignores
-	// OTEL_TRACES_EXPORTER and the endpoint of traces then. Shutdown shuts the exporter down.
+	// SpanExporter, when set, exports the spans in place of OTLP. Start then ignores
+	// OTEL_TRACES_EXPORTER and the endpoint of traces. Shutdown shuts the exporter down.
 	SpanExporter sdktrace.SpanExporter
 
-	// Metrics, when set, reads the metrics in place of OTEL_METRICS_EXPORTER. The exporter of
-	// go.opentelemetry.io/otel/exporters/prometheus is such a reader. Shutdown shuts it down.
+	// Metrics, when set, reads the metrics in place of OTEL_METRICS_EXPORTER. An example is the
+	// exporter of go.opentelemetry.io/otel/exporters/prometheus. Shutdown shuts the reader down.
 	//
-	// Two panics end the program: in the exporter of a PeriodicReader, and in a callback of an
-	// observable instrument that a reader calls periodically. Both run on a goroutine of
-	// OpenTelemetry's SDK, where perfline cannot recover.
+	// perfline cannot recover two kinds of panics, because they occur on a goroutine of
+	// OpenTelemetry's SDK. These panics end the program:
+	//
+	//   - A panic in the exporter of a PeriodicReader.
+	//   - A panic in a callback of an observable instrument that a reader calls periodically.
 	Metrics sdkmetric.Reader
 
-	// Propagator, when set, carries traces from and to other services in place of OTEL_PROPAGATORS.
+	// Propagator, when set, replaces the propagators of OTEL_PROPAGATORS. Propagators read and
+	// write trace contexts in the headers of requests.
 	Propagator propagation.TextMapPropagator
 
-	// TracerProvider, when set, makes the spans. The program configures this provider and shuts it
-	// down. Start adds processors to the provider, and Shutdown removes them. Sampler must be nil.
-	// The provider has its own resource and limits; Service, Version and Attributes describe only
-	// metrics, log records and profiles. nil means a [bridge.TracerProvider] that Start makes.
+	// TracerProvider, when set, creates the spans. nil means a [bridge.TracerProvider] that Start
+	// creates. The program configures TracerProvider and shuts TracerProvider down. Start adds
+	// processors to the provider, and Shutdown removes the processors.
+	//
+	// If TracerProvider is set, Sampler must be nil. Spans then carry the provider's resource.
+	// Service, Version and Attributes describe only metrics, log records and profiles.
 	TracerProvider *sdktrace.TracerProvider
 
-	// Timeline is the process timeline; nil means observer.ProcessTimeline(). Sessions and Measures
-	// default to this timeline.
+	// Timeline is the process timeline. nil means observer.ProcessTimeline(). Sessions and Measures
+	// use this timeline by default.
 	Timeline *observer.Timeline
-	// Logger writes perfline's few log lines; nil means slog.Default(). Traces, Logs, Sessions and
-	// Waits default to this logger.
+	// Logger writes perfline's log lines. nil means slog.Default(). Traces, Logs, Sessions and
+	// Waits use this logger by default.
 	Logger *slog.Logger
 }
 
@@ -114,8 +125,8 @@ type delivery interface {
 	Stats() exporter.Stats
 }
 
-// A Pipeline carries telemetry from the code to the backends. Its methods may be called
-// concurrently.
+// A Pipeline records telemetry and delivers the telemetry to the backends. All methods may be
+// called concurrently.
 type Pipeline struct {
 	timeline *observer.Timeline
 	tracing  *tracing              // nil with OTEL_SDK_DISABLED
@@ -139,13 +150,14 @@ type Pipeline struct {
 	shutdown within.Once
 }
 
-// Start sets up the following parts, as the variables and c require:
+// Start sets up the following parts, as configured by variables and c:
 //
-//   - the resource, and perfline's tracer provider with sampler and limits
-//   - delivery over OTLP, if an endpoint is set
+//   - the resource
+//   - perfline's tracer provider, with sampler and limits
+//   - delivery of spans over OTLP, if an endpoint is set
 //   - delivery of log records over OTLP, if OTEL_LOGS_EXPORTER, Config.Logs or the form of marks
 //     requires log records
-//   - metrics, also of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics is set
+//   - metrics of perfline and of the Go runtime, if OTEL_METRICS_EXPORTER or Config.Metrics is set
 //   - continuous profiling, if a Pyroscope server or Config.ProfileExporter is set
 //   - the most recent requests in memory
 //   - the waits recorder, if Config.Waits is set
@@ -154,18 +166,21 @@ type Pipeline struct {
 // Start sets OpenTelemetry's globals: tracer provider, meter provider, propagator, error handler
 // and logger.
 //
-// Variables and fields follow these rules:
+// Start handles wrong values as follows:
 //
-//   - An empty variable means unset.
-//   - A wrong variable causes one log line with the variable, its rule and the value in its place.
-//   - A wrong field is an error with the field's name and its rule.
-//   - A wrong variable for an address or for credentials is an error, too: an address that is no
-//     URL, malformed headers, or an unreadable certificate.
+//   - An empty variable is treated as unset.
+//   - For a wrong variable, Start logs one line with the variable, its rule and the value that
+//     Start uses instead.
+//   - For a wrong field, Start returns an error with the field's name and its rule.
+//   - For a wrong variable with an address or credentials, Start returns an error. Examples are an
+//     invalid URL, malformed headers and an unreadable certificate.
 //
-// After an error nothing runs, and OpenTelemetry's globals are unchanged. Start returns no error
-// when a backend is down. With PERFLINE_PROFILING=off, Start succeeds and profiles nothing. With
-// OTEL_SDK_DISABLED=true, the timeline works and trace contexts are propagated, but no other data
-// leave the process. docs/variables.md lists all variables.
+// If Start returns an error, no part runs, and OpenTelemetry's globals are unchanged. Start returns
+// no error when a backend is down.
+//
+// With PERFLINE_PROFILING=off, Start succeeds and records no profiles. With OTEL_SDK_DISABLED=true,
+// the timeline works and trace contexts are propagated, but no other data leave the process.
+// docs/variables.md lists all variables.
 func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	var p *Pipeline
 	to := &destinations{}
@@ -324,9 +339,12 @@ func (c *Config) setDefaults() {
 	c.Sessions.Logger = cmp.Or(c.Sessions.Logger, c.Logger)
 }
 
-// TracerProvider returns the provider of this pipeline's spans: a [bridge.TracerProvider], or
-// Config.TracerProvider. The global provider wraps Config.TracerProvider: see
-// [profiling.WrapTracerProvider]. With OTEL_SDK_DISABLED, TracerProvider returns the global one.
+// TracerProvider returns the provider of this pipeline's spans:
+//
+//   - Config.TracerProvider, if set. The global provider wraps Config.TracerProvider: see
+//     [profiling.WrapTracerProvider].
+//   - The global provider, with OTEL_SDK_DISABLED.
+//   - Otherwise a [bridge.TracerProvider].
 func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	if p.tracing == nil {
 		return otel.GetTracerProvider()
@@ -334,8 +352,8 @@ func (p *Pipeline) TracerProvider() trace.TracerProvider {
 	return p.tracing.provider
 }
 
-// MeterProvider returns the provider of this pipeline's metrics, or the global one if Start made
-// none.
+// MeterProvider returns the provider of this pipeline's metrics. If Start created no meter
+// provider, MeterProvider returns the global provider.
 func (p *Pipeline) MeterProvider() metric.MeterProvider {
 	if p.meters == nil {
 		return otel.GetMeterProvider()
@@ -343,8 +361,8 @@ func (p *Pipeline) MeterProvider() metric.MeterProvider {
 	return p.meters
 }
 
-// Logs returns the delivery of log records: of marks, and of package bridgelog. Logs returns nil
-// unless log records are exported.
+// Logs returns the delivery of log records, or nil if log records are not exported. The delivery
+// sends marks and the records of package bridgelog.
 func (p *Pipeline) Logs() bridge.LogOutput {
 	if p.logs == nil {
 		return nil // not an interface with a nil pointer
@@ -352,27 +370,27 @@ func (p *Pipeline) Logs() bridge.LogOutput {
 	return p.logs
 }
 
-// Resource returns the resource of all signals. Resource returns nil with OTEL_SDK_DISABLED.
+// Resource returns the resource of the pipeline's telemetry, or nil with OTEL_SDK_DISABLED.
 func (p *Pipeline) Resource() *resource.Resource { return p.resource }
 
-// Recent returns the store of the most recent requests, with and without a backend. The store also
-// counts the requests of each route and their durations, sampled or not. With
-// Config.TracerProvider, the store counts recorded requests only.
+// Recent returns the store of the most recent requests. The store works with and without a backend.
+// For each route, the store counts requests and records durations, for sampled and unsampled
+// requests. With Config.TracerProvider, the store counts only recorded requests.
 func (p *Pipeline) Recent() *requests.Store { return (*requests.Store)(p.recent) }
 
 // Sessions returns the recorder of profiling sessions. The recorder costs nothing until a session
-// starts. Shutdown ends the recorder.
+// starts. Shutdown closes the recorder.
 func (p *Pipeline) Sessions() *sessions.Recorder { return p.sessions }
 
-// Waits returns the waits recorder, or nil without [Config].Waits.
+// Waits returns the waits recorder, or nil if [Config].Waits is nil.
 func (p *Pipeline) Waits() waits.Recorder { return p.waits }
 
 // wholeGrace is the time that Flush and Shutdown go on after the end of their context: their parts
 // need a moment to return errors.
 const wholeGrace = 3 * within.Grace
 
-// Flush delivers all data recorded before the call. Flush returns when ctx ends, or a second later
-// if a part hangs: the error names that part.
+// Flush delivers all data recorded before the call. If a part hangs, Flush returns at most a second
+// after ctx ends, with an error that names the part.
 func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.tracing == nil {
 		return nil
@@ -391,12 +409,15 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 // shutdownFor bounds a Shutdown with a context that has no deadline.
 const shutdownFor = 10 * time.Second
 
-// Shutdown delivers all recorded data, and stops the pipeline. Shutdown returns when ctx ends, or a
-// second later if a part hangs: the error names that part. A ctx without a deadline gets 10
-// seconds. Shutdown returns a [*LostError], joined with other errors, if spans, marks, measures,
-// log records, metric points or profiles made since Start did not arrive. The ctx of the first call
-// bounds the parts. Further calls wait for the first within their own ctx, and return the same
-// error. Stats stays readable.
+// Shutdown delivers all recorded data and stops the pipeline. If ctx has no deadline, Shutdown uses
+// a deadline of 10 seconds. If a part hangs, Shutdown returns at most a second after ctx ends, with
+// an error that names the part.
+//
+// Shutdown returns a [*LostError], joined with other errors, if data recorded since Start were
+// lost. The LostError counts spans, marks, log records, metric points and profiles.
+//
+// Concurrent and later calls wait for the first call until their own ctx ends, and return the same
+// error. Only the ctx of the first call limits the parts. Stats can be called after Shutdown.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
 	ctx, cancel := within.Bounded(ctx, shutdownFor)
 	defer cancel()

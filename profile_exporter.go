@@ -84,10 +84,12 @@ func profileExporter(c Config, vars *environ.Reader) profiling.Exporter {
 	return c.ProfileExporter
 }
 
-// LastMinute returns the CPU samples of the last minute from the continuous profiler for Pyroscope
-// or OTLP, or nil without such a profiler. Samples of the last seconds arrive with the next
-// profile. The first call returns a trace without samples, and begins to store samples in memory:
-// at most 2^18, until five minutes after the last call.
+// LastMinute returns the CPU samples of the last minute from the continuous profiler. LastMinute
+// returns nil if continuous profiling is off.
+//
+// The first call returns a trace without samples, and starts to store samples in memory. The
+// profiler stores at most 2^18 samples, and stops five minutes after the last call. The trace lacks
+// the samples of the last seconds, because samples become available with the next profile.
 func (p *Pipeline) LastMinute() *profile.Trace {
 	if len(p.profileRuns) == 0 {
 		return nil

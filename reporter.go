@@ -93,7 +93,8 @@ func (r *reporter) isLogged(err error) bool {
 	return false
 }
 
-// Enabled returns false: the reporter logs errors only, as OpenTelemetry's own logger does.
+// Enabled returns false, because the reporter logs only errors. OpenTelemetry's own logger does the
+// same.
 func (r *reporter) Enabled(int) bool { return false }
 
 func (r *reporter) Init(logr.RuntimeInfo)          {}
@@ -101,7 +102,7 @@ func (r *reporter) Info(int, string, ...any)       {}
 func (r *reporter) WithValues(...any) logr.LogSink { return r }
 func (r *reporter) WithName(string) logr.LogSink   { return r }
 
-// Error reports an error without its key-value pairs, which may be secrets.
+// Error logs an error. Error omits the key-value pairs, because the pairs may contain secrets.
 func (r *reporter) Error(err error, message string, _ ...any) {
 	switch message {
 	case "parse duration", "non-positive duration", "duration overflows time.Duration",

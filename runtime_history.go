@@ -6,8 +6,8 @@ import (
 	"github.com/perfline/perfline/internal/runtimestats"
 )
 
-// Runtime returns the history of the Go runtime's figures and of perfline's counts. The first call
-// begins the history, which takes a sample every 5 s until Shutdown.
+// Runtime returns the history of the Go runtime's metrics and of perfline's counts. The first call
+// starts the history. The history records a sample every 5 s until Shutdown.
 func (p *Pipeline) Runtime() *Runtime {
 	r := &p.history
 	r.mu.Lock()

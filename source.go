@@ -10,9 +10,9 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Source provides the data of the live page and of the agents' tools. A [Pipeline] is a Source.
-// Another Source embeds a *Pipeline and replaces some methods: only a Pipeline makes a Store and a
-// Runtime. The methods are called concurrently.
+// A Source provides the data of the live page and of the agents' tools. A [Pipeline] is a Source. A
+// program's own Source embeds a *Pipeline and replaces some methods. Embedding is necessary,
+// because only a Pipeline creates a Store and a Runtime. The methods are called concurrently.
 type Source interface {
 	Recent() *requests.Store      // never nil
 	Sessions() *sessions.Recorder // nil without sessions
@@ -22,8 +22,8 @@ type Source interface {
 	LastMinute() *profile.Trace // nil without a continuous profiler
 }
 
-// Runtime holds the figures of the Go runtime in the last minutes, for the live page and the
-// agents' tools.
+// A Runtime stores the metrics of the Go runtime for the last minutes. The live page and the
+// agents' tools display the metrics.
 type Runtime runtimestats.History
 
 func newStore(c requests.Config) *memory.Recent {

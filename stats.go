@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Stats holds a pipeline's counts, from the timeline to the backend.
+// Stats contains a pipeline's counts, from the timeline to the backend.
 type Stats struct {
 	Timeline observer.Stats
 	Bridge   bridge.Stats
@@ -24,19 +24,20 @@ type Stats struct {
 	Waits        waits.Stats             // zero without Config.Waits
 	Measures     bridge.MeasureStats     // of the histogram; zero without Config.Measures
 
-	// UnlabelledSpans counts the SDK's spans that profiles lack, because too many spans were open.
-	// Spans of perfline's own provider are never missing.
+	// UnlabelledSpans counts spans of the SDK that are missing in profiles, because too many spans
+	// were open. Profiles contain all spans of perfline's own provider.
 	UnlabelledSpans uint64
 }
 
-// Stats collects recorded data and returns the counts.
+// Stats processes the data recorded before the call, and returns the counts.
 func (p *Pipeline) Stats() Stats {
 	s, _ := p.read()
 	return s
 }
 
-// A LostError reports the losses of a pipeline between Start and Shutdown. Marks count for the
-// timeline: pipelines with the same timeline report the same marks. Measures are spans.
+// A LostError counts the data that a pipeline lost between Start and Shutdown. Measures count as
+// spans. Pipelines with the same timeline report the same lost marks, because the timeline counts
+// marks.
 type LostError struct {
 	Spans        uint64   // not accepted by the backend
 	Marks        uint64   // missing on their span

@@ -276,7 +276,7 @@ func (a *annotator) passAll() {
 	a.passing.Unlock() //nolint:staticcheck // the critical section is empty
 }
 
-// OnRead registers a function that the next output calls before each read of its data.
+// OnRead registers f. The next output calls f before each read of the output's data.
 func (a *annotator) OnRead(f func()) {
 	if next, ok := a.next.(interface{ OnRead(f func()) }); ok {
 		next.OnRead(f)

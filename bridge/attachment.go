@@ -83,7 +83,7 @@ func (a *attachment) Under(active any) (to record.Destination) {
 	return to
 }
 
-// IDs returns the ids of a span. A span without a Parent method counts as its own parent.
+// IDs returns the ids of a span. If the span has no method Parent, the parent id is the span's id.
 func (a *attachment) IDs(active any) (ids record.SpanIDs) {
 	a.try(func() {
 		sc := spanOf(active).SpanContext()
@@ -99,7 +99,7 @@ func (a *attachment) IDs(active any) (ids record.SpanIDs) {
 	return ids
 }
 
-// TakesLooseMarks reports whether marks under no span become log records.
+// TakesLooseMarks reports whether marks without a span become log records.
 func (a *attachment) TakesLooseMarks() bool { return a.logs != nil }
 
 func (a *attachment) Mark(active any, name string, at time.Time, attrs []slog.Attr) {
@@ -144,7 +144,8 @@ func addEvent(span trace.Span, name string, at time.Time, attrs []slog.Attr) boo
 	return true
 }
 
-// Measure makes a span. The span carries no profiler label, because the measure is over.
+// Measure creates a span from a finished measure. The span has no profiler label, because the
+// measure has ended.
 func (a *attachment) Measure(active any, m record.Measured) {
 	a.try(func() {
 		parent := spanOf(active)

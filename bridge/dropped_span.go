@@ -34,7 +34,7 @@ func (s *droppedSpan) TracerProvider() trace.TracerProvider { return s.tracer.pr
 // Ended reports whether the span has ended.
 func (s *droppedSpan) Ended() bool { return s.ended.Load() }
 
-// End closes the unit of a local root.
+// End marks the span as ended. If the span is a local root, End closes the root's unit.
 func (s *droppedSpan) End(...trace.SpanEndOption) {
 	s.ended.Store(true)
 	if s.root == s {
@@ -63,7 +63,7 @@ func (c *droppedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Place implements [record.Active]. Entries reach only observers.
+// Place implements [record.Active]. Only observers receive the entries of a dropped span.
 func (s *droppedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	timeline := s.tracer.provider.timeline
 	if timeline.Watched() || s.unitOwner().unit.Load() != nil {

@@ -87,8 +87,8 @@ type spanGroup struct {
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
-// HandOver encodes the spans of parts, counts the local roots among these, and hands the spans to
-// the outputs.
+// HandOver encodes the spans of parts, and passes the spans to the outputs. HandOver also counts
+// the local roots in parts.
 func (r receiver) HandOver(parts []*record.Finished) {
 	p := r.provider
 	s := encoders.Get().(*encoder)

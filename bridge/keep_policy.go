@@ -13,55 +13,65 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A KeepPolicy decides which requests are kept: recorders receive all spans of a kept request, also
-// of a request that the sampler dropped. A request is the work under a local root of kind server
-// or consumer, or under marks.StartJob. The policy decides when the local root ends. The policy
-// keeps a request for the first of these reasons that applies:
+// A KeepPolicy selects requests to keep. Recorders receive all spans of a kept request, even if the
+// sampler dropped the request. A request is the work under one of these local roots:
+//
+//   - a span of kind server or consumer
+//   - a job of marks.StartJob
+//
+// The policy decides when the local root ends. The policy keeps a request for the first of these
+// reasons that applies:
 //
 //   - chosen: the program called marks.Keep.
 //   - failed: a span has the status Error. A request answered with 5xx has this status.
-//   - slow: the request took its threshold or longer. Streams are never slow.
-//   - share: a random share of all other requests is kept.
+//   - slow: the duration of the request reached the threshold. Streams are never slow.
+//   - share: the policy keeps a random share of all other requests.
 //
-// The zero value keeps chosen and failed requests, and requests of a second or more: up to 20
-// requests a second.
+// The zero value keeps chosen and failed requests, and requests of a second or more. The zero value
+// keeps at most 20 requests a second.
 //
-// Until the decision, spans that the sampler drops wait in memory: up to 512 KiB of a request, and
-// 32 MiB of all requests, which is half of the memory of all units. When this memory is full, new
-// entries are dropped. So are entries that wait for 15 minutes without a decision. [Stats] counts
-// dropped entries. Instrumentation sees that IsRecording is false, and usually leaves out expensive
-// attributes: see docs/keep.md.
+// Spans that the sampler drops stay in memory until the decision. The limits are 512 KiB for a
+// request and 32 MiB for all requests, which is half of the memory of all units. New entries are
+// dropped when this memory is full. Entries that wait 15 minutes for a decision are dropped, too.
+// [Stats] counts all dropped entries.
+//
+// IsRecording returns false for spans that wait for a decision. Instrumentation therefore often
+// omits expensive attributes: see docs/keep.md.
 type KeepPolicy struct {
 	Off bool // keep no request, and mark no sampled request as kept
 
 	Slow time.Duration // the threshold; 0 means 1 s, and a negative value means no threshold
 
-	// Routes are the thresholds of single routes, instead of Slow. The key is the local root's name
-	// at its end, such as "GET /items/{id}".
+	// Routes contains thresholds of single routes, which replace Slow. The key is the local root's
+	// name at its end, such as "GET /items/{id}".
 	Routes map[string]time.Duration
 
-	// Factor, if positive, makes a request slow that takes Factor times the usual duration of its
-	// route. The usual duration is about the 95th percentile of the last minutes, or of the time
-	// since the start if the last minutes have fewer than 128 requests of the route. A route has no
-	// usual duration before 128 requests. Factor is from 1 to 2^20, or 0 for none.
+	// Factor, if positive, is a second threshold, relative to the route. A request is slow if the
+	// duration reaches Factor times the usual duration of the route. Factor is from 1 to 2^20. 0
+	// disables the relative threshold.
+	//
+	// The usual duration is about the 95th percentile of the last minutes. If the last minutes have
+	// fewer than 128 requests of the route, all requests since the start count. The relative
+	// threshold applies after 128 requests of the route.
 	Factor float64
 
 	WithoutFailed bool    // a failure is no reason to keep a request
 	Share         float64 // the share of requests without another reason, from 0 to 1
 
-	// PerSecond is the ceiling: the largest number of requests that are kept in a second. A second
-	// also gets the unused number of the second before. 0 means 20, and a negative value means no
-	// ceiling. Requests over the ceiling are counted, and treated as requests without a reason.
+	// PerSecond is the ceiling: the largest number of requests that the policy keeps in a second.
+	// The unused number of a second is added to the next second. 0 means 20, and a negative value
+	// means no ceiling. Stats counts requests over the ceiling. The policy treats these requests as
+	// requests without a reason.
 	PerSecond int
 
-	// Export also hands kept requests to the exporters, if this process started the trace. The
+	// Export also sends kept requests to the exporters, if this process started the trace. The
 	// spans have no sampled flag and no sampling threshold, so that backends do not extrapolate
-	// from the spans. The local root has the attribute perfline.keep.reason. Called services lack
-	// their spans, unless these services keep the request, too.
+	// from the spans. The local root has the attribute perfline.keep.reason. The trace contains
+	// spans of called services only if these services also keep the request.
 	Export bool
 }
 
-// Check returns an error that names the first wrong field.
+// Check returns an error for the first invalid field, or nil. The error names the field.
 func (k KeepPolicy) Check() error {
 	switch {
 	case k.Factor != 0 && !(k.Factor >= 1 && k.Factor <= maxFactor):

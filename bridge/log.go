@@ -10,19 +10,22 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// NewHandler returns a [slog.Handler] that adds the attributes trace_id and span_id of the span in
-// the context to each record, and passes the record on to next. A log line then leads to its trace,
-// and a trace to its log lines:
+// NewHandler returns a [slog.Handler] that adds the attributes trace_id and span_id to each record.
+// The ids are the ids of the span in the context. The handler then passes the record to next.
+// Readers can thus find the trace of a log line, and the log lines of a trace:
 //
 //	log := slog.New(bridge.NewHandler(slog.NewJSONHandler(os.Stderr, nil)))
 //	log.InfoContext(ctx, "paid") // {…,"msg":"paid","trace_id":"4bf9…","span_id":"00f0…"}
 //
-// The two attributes are at the top level, also after WithGroup. A record without a context, or
-// under no span, stays unchanged. The span may be of any provider, and need not be sampled.
+// The two attributes are at the top level, even after WithGroup. A record stays unchanged if the
+// context contains no span. Spans of all providers work, sampled or not.
 //
-// For warnings that become marks of the span, put marks.NewHandler around or inside this handler.
-// next may be slog's default handler, also when the result becomes the default logger: lines go to
-// the output that package log has when NewHandler is called. The handler may be used concurrently.
+// To turn warnings into marks of the span, wrap this handler with marks.NewHandler, or pass a
+// handler of marks.NewHandler as next.
+//
+// next may be slog's default handler, even if the program then calls [slog.SetDefault] with the
+// result. Log lines are then written to the output of package log at the time of the call to
+// NewHandler. The handler may be used concurrently.
 func NewHandler(next slog.Handler) slog.Handler { return &logHandler{next: record.LogTo(next)} }
 
 // A logHandler is immutable. WithAttrs and WithGroup return another logHandler.

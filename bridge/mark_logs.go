@@ -19,9 +19,9 @@ import (
 	"github.com/perfline/perfline/internal/spanconfig"
 )
 
-// A MarkForm says whether marks become span events or log records if a [LogOutput] is set. Without
-// a LogOutput, marks are span events. OpenTelemetry plans to replace span events with log records
-// that have an EventName (OTEP 4430).
+// A MarkForm selects whether marks become span events or log records. Without a [LogOutput], marks
+// always become span events. OpenTelemetry plans to replace span events with log records that have
+// an EventName (OTEP 4430).
 type MarkForm uint8
 
 // The forms of marks. In every form, a mark that cannot be a span event becomes a log record: a
@@ -42,12 +42,12 @@ func (f MarkForm) String() string {
 	return [markForms]string{"span_events", "log_records", "both"}[f]
 }
 
-// A LogOutput receives encoded log records, such as exporter.LogDelivery does. Its methods may be
+// A LogOutput receives encoded log records. An example is exporter.LogDelivery. All methods may be
 // called concurrently.
 type LogOutput interface {
-	// AcceptLogs receives log records, on a goroutine that records a mark or hands over spans.
-	// AcceptLogs must not block. If AcceptLogs panics, the records are lost. The bytes are valid
-	// only during the call: an output that retains bytes calls [Records.Clone].
+	// AcceptLogs receives log records. AcceptLogs must not block, because the caller is a goroutine
+	// that records a mark or hands over spans. If AcceptLogs panics, the records are lost. The
+	// bytes are valid only during the call. An output that retains the bytes calls [Records.Clone].
 	AcceptLogs(Records)
 
 	// ForceFlush and Shutdown behave as in a span processor.

@@ -18,29 +18,37 @@ import (
 // MeasureConfig configures the histogram perfline.measure.duration. The zero value selects no
 // measures.
 type MeasureConfig struct {
-	// Names selects measures by name: "stock.query" selects one name, "stock.*" all names that
-	// begin with "stock.", and "*" all names.
+	// Names selects measures by name:
+	//
+	//   - "stock.query" selects one name.
+	//   - "stock.*" selects all names that begin with "stock.".
+	//   - "*" selects all names.
 	Names []string
 
-	// Attributes are the keys of the attributes that the histogram records, in the form of span
-	// attributes: "req.method" is the member method of the group req. Each combination of values is
-	// a series, so choose only keys with few values. nil means none: each name has one series, and
-	// one more for each type of error. The histogram leaves out lists and bytes.
+	// Attributes lists the keys of the attributes that the histogram records. A key has the form of
+	// a span attribute: "req.method" is the member method of the group req. The histogram omits
+	// attributes with lists or bytes.
+	//
+	// Each combination of values is a series, so choose only keys with few values. With nil, each
+	// name has one series, and one more series for each type of error.
 	Attributes []string
 
-	// MaxSeries is the largest number of series, up to 2000. 0 means 200: a series takes about 3 KB
-	// in the SDK, and 19 time series in Prometheus. The last series has the only attribute
-	// otel.metric.overflow, true, and counts the measures of all further combinations.
+	// MaxSeries is the largest number of series, up to 2000. 0 means 200. A series occupies about 3
+	// KB in the SDK, and becomes 19 time series in Prometheus.
+	//
+	// The last series counts the measures of all combinations over the limit. The only attribute of
+	// the last series is otel.metric.overflow, with the value true.
 	MaxSeries int
 
-	// MeterProvider makes the histogram. nil means otel.GetMeterProvider().
+	// MeterProvider creates the histogram. nil means otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
 
-	// Timeline is the process timeline with the measures. nil means observer.ProcessTimeline().
+	// Timeline is the process timeline that records the measures. nil means
+	// observer.ProcessTimeline().
 	Timeline *observer.Timeline
 }
 
-// Check returns an error that names the first wrong field.
+// Check returns an error for the first invalid field, or nil. The error names the field.
 func (c MeasureConfig) Check() error {
 	for i, name := range c.Names {
 		if before, _ := strings.CutSuffix(name, "*"); name == "" || !utf8.ValidString(name) ||
@@ -66,7 +74,7 @@ func (c MeasureConfig) Check() error {
 	return nil
 }
 
-// A MeasureHistogram aggregates the durations of measures in OpenTelemetry's histogram
+// A MeasureHistogram records the durations of measures in OpenTelemetry's histogram
 // perfline.measure.duration, in seconds:
 //
 //	attribute              value
@@ -75,19 +83,20 @@ func (c MeasureConfig) Check() error {
 //	error.type             the type of the error, if the measure failed (Timing.Fail)
 //	others                 the attributes that MeasureConfig.Attributes selects
 //
-// The histogram counts every measure that [MeasureConfig] selects once, whether the measure is
-// sampled or not. Under a span that is not recorded, a measure costs two readings of the clock and
-// the histogram's work, and does not become an entry or a span. A measure between marks
-// ([marks.Measure]) is then missing, because the marks are not recorded.
+// The histogram counts each measure that [MeasureConfig] selects once, sampled or not. A measure
+// under a span that is not recorded costs two clock readings and the histogram's work. Such a
+// measure becomes neither an entry nor a span. The histogram omits measures between marks
+// ([marks.Measure]) under such a span, because the marks are not recorded.
 //
-// With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram refers to sampled spans: to the span
-// of the measure after marks.Start, otherwise to the span above the measure. A local root that is
-// profiled has the attribute pyroscope.profile.id.
+// With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram refers to sampled spans. For a
+// measure of marks.Start, the exemplar refers to the span of the measure. For other measures, the
+// exemplar refers to the parent span. A local root that is profiled has the attribute
+// pyroscope.profile.id.
 //
-// The instrument recommends bucket bounds from 100 µs to 10 s. Views, readers and variables of the
-// SDK override the bounds, or choose an exponential histogram. Texts are cut to 128 bytes. A
-// negative duration counts as positive, as in the measure's span. All methods may be called
-// concurrently.
+// The histogram recommends bucket bounds from 100 µs to 10 s. Views, readers and variables of the
+// SDK override the bounds, or select an exponential histogram. The histogram truncates texts to 128
+// bytes. A negative duration counts as positive, as in the measure's span. All methods may be
+// called concurrently.
 type MeasureHistogram struct {
 	histogram *measures.Histogram
 	detach    func()
@@ -100,9 +109,9 @@ type MeasureStats struct {
 	Panics   uint64 // measures that were lost, because the meter provider panicked
 }
 
-// NewMeasureHistogram returns a histogram that counts measures from now on until Stop. Only the
-// last histogram of a timeline counts measures. NewMeasureHistogram returns an error if a field is
-// wrong, or if the meter provider returns an error.
+// NewMeasureHistogram returns a histogram that counts measures until Stop. A new histogram replaces
+// the earlier histogram of the same timeline. NewMeasureHistogram returns an error if a field is
+// invalid, or if the meter provider returns an error.
 func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
@@ -118,7 +127,7 @@ func NewMeasureHistogram(c MeasureConfig) (*MeasureHistogram, error) {
 // Stop detaches the histogram from the timeline. Further calls do nothing.
 func (h *MeasureHistogram) Stop() { h.detach() }
 
-// Stats returns the counts, also after Stop.
+// Stats returns the counts. Stats may be called after Stop.
 func (h *MeasureHistogram) Stats() MeasureStats {
 	series, overflow, panics := h.histogram.Stats()
 	return MeasureStats{Series: series, Overflow: overflow, Panics: panics}

@@ -38,7 +38,7 @@ func (s *recordedSpan) setParent(sc *trace.SpanContext, foreignTrace bool) {
 	}
 }
 
-// Parent returns the context of the parent.
+// Parent returns the span context of the parent span.
 func (s *recordedSpan) Parent() trace.SpanContext {
 	p := &s.parent
 	c := trace.SpanContextConfig{SpanID: p.id, TraceFlags: p.flags,

@@ -21,8 +21,8 @@ var (
 	_ record.Opened = (*openedMeasure)(nil)
 )
 
-// Place implements [record.Active]. Marks and measures wait in the unit's journal, unless a sampler
-// or a processor must see each mark and measure.
+// Place implements [record.Active]. The unit's journal stores marks and measures. Place bypasses
+// the journal if a sampler or a processor must receive each mark and measure.
 func (s *recordedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
 	to := record.ToSpan
 	if s.tentative || s.sampled && s.tracer.provider.usesJournal() {
@@ -37,7 +37,7 @@ func (p *TracerProvider) usesJournal() bool {
 	return p.samplesChildren && len(*p.processors.Load()) == 0
 }
 
-// Unit returns the span's unit. A local root makes the unit on the first call.
+// Unit returns the span's unit. The first call for a local root creates the unit.
 func (s *recordedSpan) Unit() *record.Unit {
 	if u := s.unit.Load(); u != nil {
 		return u

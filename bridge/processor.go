@@ -25,8 +25,9 @@ type ProcessorConfig struct {
 	// Timeline is the process timeline to join. nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 
-	// TracerProvider makes the spans of measures under no span. nil means the provider of the first
-	// span that the processor receives, and before that span the global provider.
+	// TracerProvider creates the spans of measures without a parent span. nil means the provider of
+	// the first span that the processor receives. Until the first span, nil means the global
+	// provider.
 	TracerProvider trace.TracerProvider
 
 	// Marks is the form of marks. Without Logs, marks are span events.
@@ -43,12 +44,12 @@ type ProcessorConfig struct {
 	Resource *resource.Resource
 }
 
-// A Processor joins a timeline with a provider that is not a [TracerProvider], from NewProcessor
-// until Shutdown. All methods may be called concurrently.
+// A Processor connects a timeline to a provider that is not a [TracerProvider], until Shutdown. All
+// methods may be called concurrently.
 //
-// Register the Processor with the SDK's provider, beside the processor that exports: the Processor
-// does not export spans. Spans of other instrumentation then become entries of their request's
-// timeline when the spans end. Marks and measures need no registration.
+// Register the Processor with the SDK's provider. A Processor does not export spans, so also
+// register a processor that exports spans. When a span of other instrumentation ends, the Processor
+// adds the span to the timeline of the request. Marks and measures work without this registration.
 type Processor struct {
 	timeline   *record.Timeline
 	attachment attachment
@@ -78,9 +79,9 @@ func requestsOf(t *record.Timeline) *requestTable {
 
 var _ sdktrace.SpanProcessor = (*Processor)(nil)
 
-// NewProcessor returns a processor and attaches the processor to the timeline. If several
-// processors or TracerProviders are attached to a timeline, the last one makes the spans of
-// measures under no span.
+// NewProcessor returns a processor that is attached to the timeline. A timeline may have several
+// processors and TracerProviders. The last attached processor or TracerProvider creates the spans
+// of measures without a parent span.
 func NewProcessor(c ProcessorConfig) *Processor {
 	p := &Processor{timeline: processTimeline((*record.Timeline)(c.Timeline))}
 	p.attachment.tracer = p.tracer
@@ -101,7 +102,7 @@ func (p *Processor) tracer() trace.Tracer {
 	return scope.Tracer(otel.GetTracerProvider())
 }
 
-// OnStart stores the timeline of the request under which the span starts.
+// OnStart stores the timeline of the request that contains the new span.
 func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	if p.provider.Load() == nil {
 		tp := s.TracerProvider()
@@ -128,7 +129,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// OnEnd makes an entry from a span of other instrumentation.
+// OnEnd adds a span of other instrumentation to the timeline of the request.
 func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
 		return
@@ -146,7 +147,7 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// ForceFlush returns nil: a Processor does not buffer.
+// ForceFlush returns nil, because a Processor does not buffer.
 func (p *Processor) ForceFlush(context.Context) error { return nil }
 
 // Shutdown detaches the processor from the timeline. Further calls do nothing.
@@ -160,8 +161,8 @@ func (p *Processor) Shutdown(context.Context) error {
 	return nil
 }
 
-// Stats returns the counts of the processor. MarksWithoutSpan and SpansOffTimeline are the counts
-// of all processors of the timeline.
+// Stats returns the counts of the processor. The fields MarksWithoutSpan and SpansOffTimeline count
+// for all processors of the timeline.
 func (p *Processor) Stats() Stats {
 	s := p.attachment.stats.read(p.timeline, p.attachment.logs)
 	s.SpansOffTimeline = p.attachment.requests.Evicted()

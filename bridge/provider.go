@@ -33,15 +33,17 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// An Output receives encoded spans. The methods may be called concurrently.
+// An Output receives encoded spans. All methods may be called concurrently.
 type Output interface {
-	// Accept receives ended spans of several requests. Each element of the list has spans of one
+	// Accept receives ended spans of several requests. Each list element contains spans of one
 	// request and one scope. The elements of a request are adjacent.
 	//
-	// Accept must not block, because other spans wait meanwhile, and sometimes a request. If Accept
-	// panics, the spans are lost, and Stats.Panics counts the panic. The list and the bytes are
-	// valid only during the call. Accept must not change them, because other outputs receive the
-	// same list. An output that retains bytes calls [Spans.Clone].
+	// Accept must not block, because other spans, and sometimes a request, wait until Accept
+	// returns. If Accept panics, the spans are lost, and Stats.Panics counts the panic.
+	//
+	// The list and the bytes are valid only during the call. Accept must not change the list or the
+	// bytes, because other outputs receive the same list. An output that retains the bytes calls
+	// [Spans.Clone].
 	Accept([]Spans)
 
 	// ForceFlush and Shutdown behave as in a span processor.
@@ -49,24 +51,24 @@ type Output interface {
 	Shutdown(context.Context) error
 }
 
-// TracerProviderConfig configures [NewTracerProvider]. With the zero value, only processors that
-// are registered later receive spans.
+// TracerProviderConfig configures [NewTracerProvider]. With the zero value, the provider delivers
+// spans only to processors that the program registers later.
 type TracerProviderConfig struct {
 	Sampler  sdktrace.Sampler     // nil means OTEL_TRACES_SAMPLER, by default parentbased_always_on
 	Resource *resource.Resource   // nil means resource.Default()
 	Limits   *sdktrace.SpanLimits // nil means OTEL_SPAN_*; a negative limit means no limit
 	IDs      sdktrace.IDGenerator // nil means random ids
 
-	// Timeline is the process timeline whose marks and measures become events and spans. nil means
-	// observer.ProcessTimeline().
+	// Timeline is the process timeline. The provider converts the timeline's marks to events and
+	// the measures to spans. nil means observer.ProcessTimeline().
 	Timeline *observer.Timeline
 
-	// Exporters receive sampled spans. exporter.Delivery is an exporter. Recorders receive sampled
-	// spans and spans that are only recorded. requests.Recent is a recorder.
+	// Exporters receive sampled spans. An example is exporter.Delivery. Recorders receive sampled
+	// spans and spans that are only recorded. An example is requests.Recent.
 	Exporters, Recorders []Output
 
-	// Marks is the form of marks. Without Logs, marks are span events. In every form, recorders
-	// receive marks as events: see the limitations of the package.
+	// Marks is the form of marks. Without Logs, marks are span events. Recorders receive marks as
+	// events in every form: see the limitations of the package.
 	Marks MarkForm
 
 	// Logs, when set, receives marks as log records. The provider flushes Logs and shuts Logs down.
@@ -75,35 +77,36 @@ type TracerProviderConfig struct {
 	// LogLimits are the limits of the log records. nil means OTEL_LOGRECORD_* and OTEL_ATTRIBUTE_*.
 	LogLimits *LogLimits
 
-	// Keep selects requests that the sampler drops for the recorders. nil selects none.
+	// Keep selects requests that the recorders receive although the sampler drops the requests. nil
+	// selects no requests.
 	Keep *KeepPolicy
 
-	// OnSlow, when set, is called for each request that is slow by Keep, and is sampled or kept.
-	// OnSlow runs on the goroutine that ended the local root, before the hand-over. OnSlow must not
-	// block.
+	// OnSlow, when set, is called for each request that Keep classifies as slow, if the request is
+	// sampled or kept. OnSlow must not block, because the caller is the goroutine that ended the
+	// local root. OnSlow is called before the hand-over of the spans.
 	OnSlow func(Root)
 
 	// Processors are called on the goroutine that starts or ends a span. Processors receive the
-	// same spans as from the SDK's provider. A panic of a processor is counted, and does not reach
-	// the goroutine's code as the SDK's would.
+	// same spans as from the SDK's provider. The provider recovers and counts panics of processors.
+	// The SDK's provider does not recover such panics.
 	Processors []sdktrace.SpanProcessor
 
-	// WithoutPanicRecording omits the exception event of a panic during which End runs
+	// WithoutPanicRecording disables the exception event that End adds if End runs during a panic
 	// ([trace.Span]).
 	WithoutPanicRecording bool
 }
 
-// A TracerProvider makes spans as the SDK's provider does, at a fraction of the cost. The methods
-// of the provider, its tracers and its spans may be called concurrently.
+// A TracerProvider creates spans like the SDK's provider, at a fraction of the cost. All methods of
+// the provider, its tracers and its spans may be called concurrently.
 //
-// Spans wait in the journal of their local root. A local root is a span whose parent is not a span
-// of this provider. A server span is a local root, too, unless the span is under a request that
-// bridgehttp or bridgegrpc serves.
+// The provider stores spans in the journal of their local root. A local root is a span whose parent
+// is not a span of this provider. A server span is also a local root, unless bridgehttp or
+// bridgegrpc serves the request that contains the span.
 //
-// The provider encodes spans when 64 local roots have ended, or after 100 ms. Parts of a long
-// journal are encoded before the local root ends. Stats, flushes and readers of the outputs see all
-// ended spans. A crash loses the spans of the last 100 ms, and up to 5 s of spans under an open
-// local root.
+// The provider encodes spans when 64 local roots have ended, or after 100 ms. If a journal is long,
+// the provider encodes parts of the journal before the local root ends. Stats, flushes and readers
+// of the outputs include all ended spans. A crash loses the spans of the last 100 ms, and up to 5 s
+// of spans under an open local root.
 //
 // docs/lab/tracerprovider.md lists the differences from the SDK's provider.
 type TracerProvider struct {
@@ -143,7 +146,7 @@ type TracerProvider struct {
 
 var _ trace.TracerProvider = (*TracerProvider)(nil)
 
-// NewTracerProvider returns a provider. The caller must shut the provider down.
+// NewTracerProvider returns a provider. The caller must call Shutdown.
 func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	vars := environ.NewReader(nil)
 	p := &TracerProvider{
@@ -251,8 +254,8 @@ func processTimeline(t *record.Timeline) *record.Timeline {
 // tracerName is the name of tracers without a name, as in the SDK.
 const tracerName = "go.opentelemetry.io/otel/sdk/tracer"
 
-// Tracer returns the tracer of an instrumentation scope, the same for each call. After Shutdown,
-// Tracer returns a tracer that makes no-op spans.
+// Tracer returns the tracer of an instrumentation scope. All calls with the same scope return the
+// same tracer. After Shutdown, Tracer returns a tracer that creates no-op spans.
 func (p *TracerProvider) Tracer(name string, opts ...trace.TracerOption) trace.Tracer {
 	if p.closed.Load() {
 		return noop.NewTracerProvider().Tracer(name, opts...)
@@ -348,9 +351,10 @@ func (p *TracerProvider) onEnd(s *recordedSpan) {
 // grace is the time that ForceFlush and Shutdown continue after the end of their context.
 const grace = 2 * within.Grace
 
-// ForceFlush hands over the spans that ended before the call. ForceFlush then flushes the outputs,
-// with Logs in parallel, and then the processors. ForceFlush returns all errors. Shortly after the
-// end of ctx, ForceFlush returns in any case: the error names the component that hangs.
+// ForceFlush delivers all spans that ended before the call. ForceFlush flushes the outputs, then
+// the processors, and returns all errors. Logs are flushed in parallel to the other outputs. If a
+// component hangs, ForceFlush returns shortly after ctx ends, with an error that names the
+// component.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 	r := within.Begin(ctx, grace)
 	r.Do(handOver, p.timeline.FlushUnits)
@@ -382,11 +386,12 @@ func (p *TracerProvider) flushOutputs(r *within.Run) {
 	}
 }
 
-// Shutdown hands over the spans that ended before the call. Shutdown then shuts down the processors
-// and the outputs, even if ctx has ended. Shutdown returns all errors. Shortly after the end of
-// ctx, Shutdown returns in any case: the error names the component that hangs. Outputs count spans
-// that end later as dropped. Further calls wait for the first call, within their own context, and
-// return the same error.
+// Shutdown delivers all spans that ended before the call. Shutdown then shuts down the processors
+// and the outputs, even if ctx has ended, and returns all errors. If a component hangs, Shutdown
+// returns shortly after ctx ends, with an error that names the component.
+//
+// Outputs count spans that end after Shutdown as dropped. Further calls wait for the first call
+// until their own ctx ends, and return the same error.
 func (p *TracerProvider) Shutdown(ctx context.Context) error {
 	// a longer grace than in stop, to return the errors of stop
 	return p.shutdown.Do(ctx, grace+within.Grace/3, "bridge: the shutdown of the provider", p.stop)
@@ -423,8 +428,8 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 	return r.End()
 }
 
-// Stats returns the counts of the provider. The counts of lost marks and MarksWithoutSpan are those
-// of all providers of the timeline.
+// Stats returns the counts of the provider. The counts of lost marks and MarksWithoutSpan include
+// all providers of the timeline.
 func (p *TracerProvider) Stats() Stats {
 	p.handOverEnded()
 	return p.attachment.stats.read(p.timeline, p.logs)

@@ -121,7 +121,7 @@ func (s *recordedSpan) addChild(sameUnit bool) *record.Unit {
 // isOpen reports whether the span has not ended. The result stays true while s.mu is held.
 func (s *recordedSpan) isOpen() bool { return s.state.Load() < hasEnded }
 
-// IsRecording reports whether the span is open and the sampler did not drop the span.
+// IsRecording reports whether the span is open and not dropped by the sampler.
 func (s *recordedSpan) IsRecording() bool { return !s.tentative && s.isOpen() }
 
 func (s *recordedSpan) Takes() bool { return s.isOpen() }
@@ -143,7 +143,8 @@ func (s *recordedSpan) SetName(name string) {
 	}
 }
 
-// SetStatus does not replace Ok by another status, or Error by Unset. Only Error has a description.
+// SetStatus sets the status. A status Ok is final, and Unset does not replace Error. SetStatus
+// ignores the description unless code is Error.
 func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +178,8 @@ func (s *recordedSpan) addEvent(e sdktrace.Event) bool {
 	return true
 }
 
-// AddLink adds a link, unless the link has no valid span context, no trace state and no attributes.
+// AddLink adds a link. AddLink ignores a link without a valid span context, trace state and
+// attributes.
 func (s *recordedSpan) AddLink(link trace.Link) {
 	if !link.SpanContext.IsValid() && len(link.Attributes) == 0 &&
 		link.SpanContext.TraceState().Len() == 0 {
@@ -194,8 +196,8 @@ func (s *recordedSpan) AddLink(link trace.Link) {
 	}
 }
 
-// End ends the span, hands the span over, and calls the processors. During a panic, End also
-// records the panic, and panics again.
+// End ends the span, hands the span over, and calls the processors. During a panic, End adds an
+// exception event, and then panics again with the same value.
 func (s *recordedSpan) End(options ...trace.SpanEndOption) {
 	end := s.startTime.Add(time.Since(s.startTime)) // by the monotonic clock
 	if !s.isOpen() {

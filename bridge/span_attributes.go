@@ -7,8 +7,8 @@ import (
 	"github.com/perfline/perfline/bridge/internal/serving"
 )
 
-// SetAttributes sets attributes. An attribute that replaces another one stays at its place. New
-// attributes over the limit are dropped and counted.
+// SetAttributes sets attributes. A new value for an existing key replaces the old value at the same
+// position. Attributes over the limit are dropped and counted.
 func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	if len(attrs) == 0 {
 		return

@@ -14,28 +14,31 @@ import (
 // Spans are encoded spans of one trace with the same resource and instrumentation scope. An
 // [Output] receives Spans. Spans have three fields:
 //
-//   - TraceID, of type trace.TraceID.
-//   - Bytes, a []byte: the spans, concatenated, each in the form of the field spans of OTLP's
+//   - TraceID, a trace.TraceID.
+//   - Bytes, a []byte: the concatenated spans. Each span is encoded as the field spans of OTLP's
 //     message ScopeSpans. proto.Unmarshal decodes Bytes as a ScopeSpans.
 //   - Count, an int: the number of spans in Bytes, at least 1.
 //
-// A function that receives Spans may read the Spans until the function returns, and must not change
-// Bytes. Clone returns a copy that stays valid. Several goroutines may read the same Spans. Spans
-// that a program makes itself have no resource and no scope: perfline's outputs drop such Spans.
+// A function with a parameter of type Spans may read the Spans until the function returns. The
+// function must not change Bytes. Clone returns a copy that stays valid. Several goroutines may
+// read the same Spans. Spans that a program creates have no resource and no scope: perfline's
+// outputs drop such Spans.
 type Spans otlpenc.Spans
 
 // Scope returns the instrumentation scope of the spans: the name, version and attributes of the
 // tracer.
 func (s Spans) Scope() instrumentation.Scope { return scopeOf((*otlpenc.Spans)(&s).Group()) }
 
-// Resource returns the resource of the spans, which describes the process, or nil if the spans have
-// no resource.
+// Resource returns the resource that describes the process, or nil if the spans have no resource.
 func (s Spans) Resource() *resource.Resource { return resourceOf((*otlpenc.Spans)(&s).Group()) }
 
-// Root returns the Root of the local root, which is then the last of the spans. Root returns nil if
-// the local root is not among the spans. The spans of a request arrive as several Spans: one for
-// each scope, and more if the spans are many or ended long before the local root. Each call
-// allocates a new Root.
+// Root returns the Root of the local root, or nil if the Spans do not contain the local root. The
+// local root is always the last span. Each call allocates a new Root.
+//
+// The spans of a request arrive as several Spans: one for each scope, and more in two cases:
+//
+//   - The request has many spans.
+//   - Spans ended long before the local root.
 func (s Spans) Root() *Root {
 	end := (*otlpenc.Spans)(&s).Root()
 	if end == nil {
@@ -45,28 +48,27 @@ func (s Spans) Root() *Root {
 	return &root
 }
 
-// Clone returns a copy with its own bytes, which the caller may retain and change.
+// Clone returns a copy with its own bytes. The caller may retain and change the copy.
 func (s Spans) Clone() Spans { return Spans(otlpenc.Spans(s).Clone()) }
 
 // Records are encoded log records with the same resource and instrumentation scope. A [LogOutput]
 // receives Records. Records have two fields:
 //
-//   - Bytes, a []byte: the records, concatenated, each in the form of the field log_records of
+//   - Bytes, a []byte: the concatenated records. Each record is encoded as the field log_records of
 //     OTLP's message ScopeLogs. proto.Unmarshal decodes Bytes as a ScopeLogs.
 //   - Count, an int: the number of records in Bytes, at least 1.
 //
-// The rules for Bytes are those of [Spans].
+// The rules for reading and retaining [Spans] also apply to Records.
 type Records otlpenc.Records
 
 // Scope returns the instrumentation scope of the records: the name, version and attributes of the
 // logger.
 func (r Records) Scope() instrumentation.Scope { return scopeOf(otlpenc.Records(r).Group()) }
 
-// Resource returns the resource of the records, which describes the process, or nil if the records
-// have no resource.
+// Resource returns the resource that describes the process, or nil if the records have no resource.
 func (r Records) Resource() *resource.Resource { return resourceOf(otlpenc.Records(r).Group()) }
 
-// Clone returns a copy with its own bytes, which the caller may retain and change.
+// Clone returns a copy with its own bytes. The caller may retain and change the copy.
 func (r Records) Clone() Records { return Records(otlpenc.Records(r).Clone()) }
 
 func scopeOf(g *otlpenc.Group) instrumentation.Scope {
@@ -83,16 +85,15 @@ func resourceOf(g *otlpenc.Group) *resource.Resource {
 	return g.Resource()
 }
 
-// A Root describes a local root that has ended. A local root is a span without a parent, or with a
-// parent in another process. [Spans.Root] returns a Root, and TracerProviderConfig.OnSlow and a
-// waits.Recorder receive one. A Root shares no memory with the provider: programs may retain a
-// Root.
+// A Root describes a local root that has ended. A local root is a span without a parent, or a span
+// with a parent in another process. [Spans.Root], TracerProviderConfig.OnSlow and a waits.Recorder
+// use Roots. Programs may retain a Root, because a Root shares no memory with the provider.
 type Root struct {
 	TraceID trace.TraceID
 	SpanID  trace.SpanID
 
 	// Name is the span's name at the end. The name of a request is the route, such as "GET
-	// /items/{id}". The name comes from the program, and may not be UTF-8.
+	// /items/{id}". The program chooses the name, so the name may contain invalid UTF-8.
 	Name string
 
 	// Class is the kind of work:
@@ -104,15 +105,18 @@ type Root struct {
 	//   - "housekeeping": background work of a pool of connections, such as a dial or a check.
 	Class string
 
-	// Start and End have monotonic clock readings if the span has them. Then End.Sub(Start) is the
-	// duration even if the system's clock was set meanwhile.
+	// Start and End contain monotonic clock readings if the span has such readings. End.Sub(Start)
+	// is then correct even if the system's clock was changed during the span.
 	Start, End time.Time
 
 	Failed bool // the status is Error
 
 	// Keep is the reason why a [KeepPolicy] keeps the request: "chosen", "failed", "slow" or
-	// "share". Keep is "" if the request is not kept, if Class is not "request" or "stream", and
-	// without a policy.
+	// "share". Keep is "" in these cases:
+	//
+	//   - The request is not kept.
+	//   - Class is "background" or "housekeeping".
+	//   - The provider has no policy.
 	Keep string
 }
 

@@ -7,12 +7,12 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Stats count the marks and measures of a timeline, and spans. Each mark, measure and span has one
-// count.
+// Stats contains counts of a timeline's marks and measures, and of spans. Each mark, measure and
+// span is counted in one field.
 type Stats struct {
 	MarkEvents uint64 // marks that became span events, and perhaps log records, too
 
-	// MarkRecords are marks that became log records only. If a mark's span dropped the mark, all
+	// MarkRecords counts marks that became only log records. If a mark's span dropped the mark, all
 	// providers of the timeline count the mark.
 	MarkRecords uint64
 
@@ -26,30 +26,30 @@ type Stats struct {
 
 	Requests RequestStats // the decisions of a TracerProvider's KeepPolicy
 
-	// SpansOffTimeline are spans of the SDK without an entry on their request's timeline, because
+	// SpansOffTimeline counts spans of the SDK that are missing on the request's timeline, because
 	// too many spans were open.
 	SpansOffTimeline uint64
 
-	// Panics are calls of outputs, processors, samplers, observers and other code of the program,
-	// for all providers, that panicked or ended their goroutine.
+	// Panics counts calls of the program's code that panicked or ended their goroutine, for all
+	// providers. The program's code includes outputs, processors, samplers and observers.
 	Panics uint64
 }
 
-// RequestStats count the decisions of a [KeepPolicy]. Each ended request, sampled or not, has one
-// count of Chosen to Others.
+// RequestStats contains the decisions of a [KeepPolicy]. Each ended request, sampled or not, is
+// counted in exactly one of the fields from Chosen to Others.
 type RequestStats struct {
 	Chosen, Failed, Slow, Share uint64 // kept requests, by reason
 	OverCeiling                 uint64 // requests with a reason over KeepPolicy.PerSecond: not kept
 	Others                      uint64 // requests without a reason
 
-	// Untracked are local roots that the sampler dropped and the policy does not see, because most
-	// local roots of their instrumentation scope never end.
+	// Untracked counts local roots that the sampler dropped and the policy ignored. The policy
+	// ignores these roots because most local roots of their instrumentation scope never end.
 	Untracked uint64
 
 	Exported uint64 // kept requests that the sampler dropped, and that were exported
 
-	// Refused are marks, measures and spans that had no room in memory before the decision, for all
-	// providers of the timeline.
+	// Refused counts marks, measures and spans that were dropped before the decision, because
+	// memory was full. Refused includes all providers of the timeline.
 	Refused uint64
 }
 

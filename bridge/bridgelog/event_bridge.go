@@ -8,14 +8,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// NewEventBridge returns a processor that adds each log event to the current span as a span event,
-// by the rules of the package documentation. The processor is stateless, returns no errors and does
+// NewEventBridge returns a processor that adds each log event to the current span as a span event.
+// The package documentation lists the rules. The processor is stateless, returns no errors and does
 // not change records.
 //
-// Enabled returns false if the context has no recording span, because no record can then become a
-// span event. Otherwise Enabled returns true, also for parameters without an event name: a logging
-// library's bridge or another processor may set the name later. Under a recording span, a Logger is
-// therefore enabled for all severities.
+// Enabled returns false if the context has no recording span, because the record cannot become a
+// span event. Under a recording span, Enabled returns true, so a Logger is enabled for all
+// severities. Enabled also returns true without an event name, because another processor or a
+// logging library's bridge may set the name later.
 func NewEventBridge() sdklog.Processor { return eventBridge{} }
 
 type eventBridge struct{}
@@ -58,8 +58,8 @@ func (eventBridge) Enabled(ctx context.Context, _ sdklog.EnabledParameters) bool
 	return trace.SpanFromContext(ctx).IsRecording()
 }
 
-// ForceFlush does nothing, because span events are added at once.
+// ForceFlush does nothing, because the event bridge adds span events immediately.
 func (eventBridge) ForceFlush(context.Context) error { return nil }
 
-// Shutdown does nothing. A LoggerProvider emits no records after its Shutdown.
+// Shutdown does nothing, because a LoggerProvider emits no records after its Shutdown.
 func (eventBridge) Shutdown(context.Context) error { return nil }

@@ -15,31 +15,32 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A Pipeline provides the output and the resource of log records. A *perfline.Pipeline is a
+// A Pipeline provides the output and the resource of log records. A *perfline.Pipeline implements
 // Pipeline. Logs returns nil if log records are not exported.
 type Pipeline interface {
 	Logs() bridge.LogOutput
 	Resource() *resource.Resource
 }
 
-// NewLoggerProvider returns a provider whose log records p delivers with p's resource.
-// [NewProcessor] describes which records are delivered. If p exports no log records, all loggers
-// are disabled. Records after the shutdown of p count as dropped.
+// NewLoggerProvider returns a provider that delivers log records through p, with p's resource. The
+// documentation of [NewProcessor] describes which records are delivered. If p does not export log
+// records, all loggers are disabled. Records after the shutdown of p count as dropped.
 func NewLoggerProvider(p Pipeline, level slog.Leveler) *sdklog.LoggerProvider {
 	return sdklog.NewLoggerProvider(sdklog.WithResource(p.Resource()),
 		sdklog.WithProcessor(NewProcessor(p.Logs(), level)))
 }
 
-// NewProcessor returns a processor that encodes log records on the goroutine that emits the
-// records, and hands the records to out at once. The processor delivers records with a severity
-// that corresponds to level or a higher severity, and records without a severity. nil means
-// [slog.LevelInfo]. Other levels correspond as in OpenTelemetry's slog bridge: [slog.LevelWarn] is
-// WARN.
+// NewProcessor returns a processor that encodes log records and passes the records to out. The
+// processor does this work on the goroutine that emits the record.
 //
-//   - Encoding takes no lock. Encoding allocates only for lists, maps, bytes and text that is not
+// The processor delivers records with a severity of at least level, and records without a severity.
+// A nil level means [slog.LevelInfo]. Levels are converted as in OpenTelemetry's slog bridge:
+// [slog.LevelWarn] becomes WARN.
+//
+//   - Encoding does not lock. Encoding allocates only for lists, maps, bytes and text with invalid
 //     UTF-8.
 //   - ForceFlush and Shutdown call out's ForceFlush. Shutdown does not shut out down, because spans
-//     or marks may use out, too.
+//     or marks may also use out.
 //   - If out is nil, the processor delivers no records.
 func NewProcessor(out bridge.LogOutput, level slog.Leveler) sdklog.Processor {
 	if level == nil {
@@ -77,7 +78,8 @@ func (p *processor) Enabled(_ context.Context, param sdklog.EnabledParameters) b
 	return p.accepts(param.Severity)
 }
 
-// OnEmit hands the record to out. OnEmit returns no error, because out counts losses.
+// OnEmit encodes the record and passes the record to out. OnEmit always returns nil, because out
+// counts lost records.
 func (p *processor) OnEmit(_ context.Context, r *sdklog.Record) error {
 	if !p.accepts(r.Severity()) {
 		return nil
@@ -118,5 +120,5 @@ func (p *processor) ForceFlush(ctx context.Context) error {
 	return p.out.ForceFlush(ctx)
 }
 
-// Shutdown delivers all records that were emitted before the call, and does not shut out down.
+// Shutdown delivers all records that were emitted before the call. Shutdown does not shut out down.
 func (p *processor) Shutdown(ctx context.Context) error { return p.ForceFlush(ctx) }

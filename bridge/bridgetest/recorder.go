@@ -16,7 +16,7 @@ import (
 	"github.com/perfline/perfline/observer/observertest"
 )
 
-// A Recorder records the spans of its provider and the entries of its timeline.
+// A Recorder records the spans of a provider and the entries of a timeline.
 type Recorder struct {
 	t        testing.TB
 	entries  *observertest.Recorder
@@ -24,14 +24,15 @@ type Recorder struct {
 	spans    *tracetest.SpanRecorder
 }
 
-// New returns a recorder with a provider of perfline, which is shut down at the end of the test.
+// New returns a recorder with a new provider of perfline. The recorder shuts the provider down at
+// the end of the test.
 func New(t testing.TB) *Recorder {
 	t.Helper()
 	return Over(t, nil)
 }
 
-// Over returns a recorder with a provider of the SDK. At the end of the test, the recorder is
-// unregistered from the provider, which is not shut down.
+// Over returns a recorder for a provider of the SDK. At the end of the test, the recorder is
+// removed from the provider. Over does not shut the provider down.
 func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 	t.Helper()
 	r := &Recorder{t: t, entries: observertest.NewTimedRecorder(), provider: sdk,
@@ -64,7 +65,7 @@ func Over(t testing.TB, sdk *sdktrace.TracerProvider) *Recorder {
 	return r
 }
 
-// Context returns a copy of parent in which marks and measures are recorded.
+// Context returns a copy of parent. The recorder records marks and measures under this context.
 func (r *Recorder) Context(parent context.Context) context.Context {
 	return r.entries.Context(parent)
 }
@@ -75,15 +76,15 @@ func (r *Recorder) TracerProvider() trace.TracerProvider { return r.provider }
 // Timeline returns the process timeline that the recorder records.
 func (r *Recorder) Timeline() *observer.Timeline { return r.entries.Timeline }
 
-// Entries returns the entries until now that match any filter, or all entries without a filter,
-// sorted by start.
+// Entries returns the recorded entries that match at least one filter, sorted by start. Without
+// filters, Entries returns all recorded entries.
 func (r *Recorder) Entries(filters ...observer.Filter) []observer.Entry {
 	return r.entries.Entries(filters...)
 }
 
-// A Span is a span of the code under test or a measure, which is a span of the instrumentation
-// scope "github.com/perfline/perfline". The events are marks, and events by AddEvent and
-// RecordError. EndTime is zero for an open span.
+// A Span is a span of the code under test, or the span of a measure. Spans of measures have the
+// instrumentation scope "github.com/perfline/perfline". Events contains marks, and events of
+// AddEvent and RecordError. EndTime is zero for an open span.
 type Span struct {
 	tracetest.SpanStub
 
@@ -91,7 +92,8 @@ type Span struct {
 	Children []*Span // sorted by start
 }
 
-// Attr returns the value of an attribute, or an empty value without the attribute.
+// Attr returns the value of the attribute with the key, or an empty value if the span has no such
+// attribute.
 func (s *Span) Attr(key attribute.Key) attribute.Value {
 	for _, kv := range s.Attributes {
 		if kv.Key == key {
@@ -101,7 +103,7 @@ func (s *Span) Attr(key attribute.Key) attribute.Value {
 	return attribute.Value{}
 }
 
-// Spans returns all spans until now, sorted by start. Open spans are included.
+// Spans returns all recorded spans, including open spans, sorted by start.
 func (r *Recorder) Spans() []*Span {
 	type key struct {
 		trace trace.TraceID
@@ -124,8 +126,8 @@ func (r *Recorder) Spans() []*Span {
 	return all
 }
 
-// Span returns the span with a name. The test fails and ends unless exactly one span has the name.
-// Call Span only on the test's own goroutine.
+// Span returns the span with the name. If the number of spans with the name is not 1, the test
+// fails immediately. Call Span only on the test's own goroutine.
 func (r *Recorder) Span(name string) *Span {
 	r.t.Helper()
 	found := slices.DeleteFunc(r.Spans(), func(s *Span) bool { return s.Name != name })

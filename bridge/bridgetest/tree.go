@@ -16,16 +16,21 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Tree returns the spans and their events as text, one line each, sorted by start. Each level is
-// indented by two spaces:
+// Tree returns the spans and their events as text, with one line each, sorted by start. Two spaces
+// indent each level:
 //
 //	GET /products/{id} (server)
 //	  * cache.miss key=7
 //	  render (error: no template)
 //
-// A line is the name, then the attributes with the given keys in the given order, then a kind other
-// than internal, an error, and "not ended" for an open span. The key "*" selects all attributes.
-// Events, and marks under no span, begin with an asterisk.
+// A line contains these parts in order:
+//
+//   - An asterisk, for an event and for a mark without a span.
+//   - The name.
+//   - The attributes with the given keys, in the order of keys. The key "*" selects all attributes.
+//   - The kind, unless the kind is internal.
+//   - The error, if any.
+//   - "not ended", for an open span.
 func (r *Recorder) Tree(keys ...attribute.Key) string {
 	var top []line
 	for _, e := range r.Entries(observer.Filter{Type: record.Mark}) {
@@ -46,8 +51,8 @@ func (r *Recorder) Tree(keys ...attribute.Key) string {
 
 const allKeys attribute.Key = "*"
 
-// Want fails the test unless the tree, with the attributes of the keys, equals want. Want ignores
-// empty lines at both ends of want, and the indentation of the first line in all lines.
+// Want fails the test unless the result of Tree(keys...) equals want. Want ignores empty lines at
+// both ends of want. Want also removes the indentation of the first line from all lines of want.
 func (r *Recorder) Want(want string, keys ...attribute.Key) {
 	r.t.Helper()
 	if got, want := r.Tree(keys...), dedent(want); got != want {

@@ -16,8 +16,8 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Unique returns attrs with the last value of each key, at the place of the first. Unique changes
-// attrs.
+// Unique removes repeated keys from attrs. The last value of a key replaces the first value at the
+// first position. Unique changes attrs.
 func Unique(attrs []attribute.KeyValue) []attribute.KeyValue {
 	if !mayRepeat(attrs) {
 		return attrs
@@ -64,9 +64,9 @@ func Limit(a *attribute.KeyValue, limits *sdktrace.SpanLimits) {
 	limitValue(&a.Value, limits.AttributeValueDepthLimit, limits.AttributeValueLengthLimit)
 }
 
-// LimitList returns the first count attributes, with the limits of depth and length applied, and
-// the number of other attributes. A negative limit means no limit. LimitList changes attrs and does
-// not remove repeated keys.
+// LimitList returns the first count attributes and the number of dropped attributes. LimitList
+// applies the limits of depth and length to the attributes. A negative limit means no limit.
+// LimitList changes attrs. LimitList does not remove repeated keys.
 func LimitList(attrs []attribute.KeyValue, depth, length, count int) (_ []attribute.KeyValue,
 	dropped int) {
 	if count >= 0 && len(attrs) > count {
@@ -90,7 +90,8 @@ func Size(attrs []attribute.KeyValue) int {
 	return size
 }
 
-// Convert converts the detail of an entry, which is frozen. [otlpenc.Value] converts the values.
+// Convert converts the attributes of an entry. The attributes must be frozen. [otlpenc.Value]
+// converts the values.
 func Convert(attrs []slog.Attr) []attribute.KeyValue {
 	if len(attrs) == 0 {
 		return nil
@@ -98,7 +99,7 @@ func Convert(attrs []slog.Attr) []attribute.KeyValue {
 	return AppendConverted(make([]attribute.KeyValue, 0, len(attrs)), attrs)
 }
 
-// AppendConverted appends the attributes that Convert returns.
+// AppendConverted converts attrs like Convert, and appends the result to kvs.
 func AppendConverted(kvs []attribute.KeyValue, attrs []slog.Attr) []attribute.KeyValue {
 	n := len(kvs)
 	for _, a := range attrs {

@@ -17,7 +17,7 @@ import (
 	"github.com/perfline/perfline/internal/routes"
 )
 
-// A Policy is a bridge.KeepPolicy.
+// Policy contains the fields of bridge.KeepPolicy.
 type Policy struct {
 	Off           bool
 	Slow          time.Duration
@@ -34,14 +34,14 @@ const (
 	defaultPerSecond = 20
 )
 
-// A Keeper applies a policy.
+// A Keeper decides which requests a policy keeps.
 type Keeper struct {
 	policy  Policy
 	table   *routes.Table // the usual durations of routes; used only if policy.Factor is set
 	ceiling ceiling
 }
 
-// New returns a keeper. The table may be nil unless p.Factor is positive.
+// New returns a Keeper. If p.Factor is positive, table must not be nil.
 func New(p Policy, table *routes.Table) *Keeper {
 	k := &Keeper{policy: p, table: table}
 	k.policy.Slow = cmp.Or(p.Slow, defaultSlow)
@@ -54,16 +54,16 @@ func New(p Policy, table *routes.Table) *Keeper {
 	return k
 }
 
-// A Decision tells whether a request is kept, and why.
+// A Decision reports whether a request is kept, and the reason.
 type Decision struct {
 	Reason      local.KeepReason
 	Slow        bool // the request was slow, kept or not
 	OverCeiling bool // the request had a reason, but the ceiling dropped it
 }
 
-// Decide decides about the request under a local root. failed says that the root or a span under
-// the root failed, and chosen that the program asked to keep the request. Decide may be called
-// concurrently.
+// Decide decides whether to keep the request of a local root. failed reports whether the root or a
+// span under the root failed. chosen reports whether the program called marks.Keep. Decide may be
+// called concurrently.
 func (k *Keeper) Decide(class local.Class, name string, took time.Duration,
 	failed, chosen bool) Decision {
 	d := Decision{Slow: k.isSlow(class, name, took)}
@@ -99,11 +99,11 @@ func (k *Keeper) isSlow(class local.Class, name string, took time.Duration) bool
 	return slow
 }
 
-// Exports reports whether the exporters also get requests that are kept but not sampled.
+// Exports reports whether exporters receive kept requests that the sampler dropped.
 func (k *Keeper) Exports() bool { return k.policy.Export }
 
-// WithoutThreshold returns a trace state without the sampling probability: the sub-key th of the
-// member ot. Backends extrapolate from the threshold, so they count a span without a threshold
+// WithoutThreshold returns state without the sampling threshold, which is the sub-key th of the
+// member ot. Backends extrapolate from the threshold. Backends count a span without a threshold
 // once.
 func WithoutThreshold(state trace.TraceState) trace.TraceState {
 	const member, threshold = "ot", "th:"

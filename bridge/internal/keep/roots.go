@@ -9,9 +9,9 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Roots count the local roots of one instrumentation scope that wait for a decision. Some
-// instrumentation, such as otelgrpc, never ends a span that is not recording. Roots bound the
-// memory of these spans.
+// Roots counts the local roots of one instrumentation scope that wait for a decision. Some
+// instrumentation, such as otelgrpc, never ends a span that is not recording. Roots limits the
+// memory of such spans.
 type Roots struct {
 	parts atomic.Pointer[record.PerProcessor[rootCounts]] // nil before the first root
 	full  atomic.Bool                                     // Begin refuses further roots
@@ -34,7 +34,8 @@ type rootCounts struct {
 // roots have ended.
 const maxRoots = 4096
 
-// Begin counts a root that starts. Begin returns false if too many roots of the scope never end.
+// Begin counts a new root. Begin returns false, and does not count the root, if too many roots of
+// the scope never end.
 func (r *Roots) Begin() bool {
 	counts := r.counts()
 	if counts.calls.Add(1)%32 == 0 {
@@ -52,12 +53,12 @@ func (r *Roots) Begin() bool {
 	return true
 }
 
-// End counts a root that Begin counted and that has ended.
+// End counts the end of a root that Begin counted.
 func (r *Roots) End() { r.counts().ends.Add(1) }
 
-// DroppedRoots count the requests that the policy drops. Each processor fills a list of its own, so
-// that processors do not contend for a lock or a counter. A list is counted when the list is full
-// or old, and by CountNow.
+// DroppedRoots counts the requests that the policy drops. Each processor appends to a separate
+// list, so that processors do not contend for a lock or a counter. DroppedRoots counts the roots of
+// a list when the list is full or old, and in CountNow.
 type DroppedRoots struct {
 	Count func(r *local.Root, counter int) // counts a root in its route and in a counter
 
@@ -82,7 +83,7 @@ const (
 	maxDroppedAge   = 100 * time.Millisecond // keeps the usual durations of routes up to date
 )
 
-// Add counts a local root with the next count of the list.
+// Add appends a root to a list. The root is counted later, with the other roots of the list.
 func (d *DroppedRoots) Add(r local.Root, counter int) {
 	l := d.lists.Near()
 	l.mu.Lock()
@@ -94,7 +95,7 @@ func (d *DroppedRoots) Add(r local.Root, counter int) {
 	l.roots = append(l.roots, droppedRoot{r, counter})
 }
 
-// CountNow counts all roots that Add got before the call.
+// CountNow counts all roots that were added before the call.
 func (d *DroppedRoots) CountNow() {
 	for l := range d.lists.All() {
 		l.mu.Lock()

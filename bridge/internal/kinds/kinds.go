@@ -16,9 +16,9 @@ const MaxKinds = 1024
 // one kind.
 const lists = 128
 
-// A Map maps a kind to a value. Get takes no lock for a stored kind, and may be called
-// concurrently. A Map hashes only one text and one number of a kind: a Go map hashes all fields,
-// which takes more than twice as long.
+// A Map maps a kind to a value. Get does not lock for a stored kind, and may be called
+// concurrently. A Map hashes only one text and one number of a kind. A Go map hashes all fields and
+// needs more than twice the time.
 type Map[K comparable, V any] struct {
 	makeKind func(K) (K, V)
 	seed     maphash.Seed
@@ -35,14 +35,14 @@ type kind[K comparable, V any] struct {
 	next  *kind[K, V] // of the same list
 }
 
-// New returns a Map. makeKind returns the value of a kind, and a copy of the kind that pins no
-// other memory.
+// New returns a Map. makeKind returns the value of a kind, and a copy of the kind that references
+// no other memory.
 func New[K comparable, V any](makeKind func(K) (K, V)) *Map[K, V] {
 	return &Map[K, V]{makeKind: makeKind, seed: maphash.MakeSeed()}
 }
 
-// Get returns the value of kind k. text and number are fields of k: most kinds differ in one of the
-// two.
+// Get returns the value of kind k. text and number are fields of k. Choose fields that differ
+// between most kinds.
 func (m *Map[K, V]) Get(k K, text string, number int) V {
 	hash := maphash.String(m.seed, text) + uint64(number)*0x9e3779b97f4a7c15
 	heads := &m.heads[hash%lists]

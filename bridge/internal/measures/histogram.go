@@ -45,8 +45,7 @@ var bounds = []float64{
 	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10,
 }
 
-// A Histogram is the meter that a bridge.MeasureHistogram attaches to a timeline. A Histogram may
-// be used concurrently.
+// A Histogram records measures for a bridge.MeasureHistogram. A Histogram may be used concurrently.
 type Histogram struct {
 	names     []string
 	series    table
@@ -57,8 +56,8 @@ type Histogram struct {
 
 var _ record.Meter = (*Histogram)(nil)
 
-// New returns a histogram, or the error of mp. names, attributes, maxSeries and mp are fields of
-// bridge.MeasureConfig. exemplar returns the context of an exemplar.
+// New returns a histogram. New returns an error if mp returns an error. bridge.MeasureConfig
+// describes names, attributes, maxSeries and mp. exemplar returns the context of an exemplar.
 func New(names, attributes []string, maxSeries int, mp metric.MeterProvider,
 	exemplar func(span any) context.Context) (*Histogram, error) {
 	if mp == nil {
@@ -78,7 +77,7 @@ func New(names, attributes []string, maxSeries int, mp metric.MeterProvider,
 	return h, nil
 }
 
-// Stats returns the counts of bridge.MeasureStats.
+// Stats returns the counts for bridge.MeasureStats.
 func (h *Histogram) Stats() (series, overflow, panics uint64) {
 	series, overflow = uint64(len(*h.series.series.Load())), h.series.overflow.Load()
 	if overflow > 0 {

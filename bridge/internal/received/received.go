@@ -24,11 +24,11 @@ const (
 	maxTraceState = maxMembers*(256+len("=")+256) + (maxMembers-1)*len(",")
 )
 
-// Text returns s as UTF-8, cut to MaxText.
+// Text truncates s to MaxText bytes and returns valid UTF-8.
 func Text(s string) string { return text.Valid(text.Cut(s, MaxText)) }
 
-// Bounded returns s, cut to MaxText. s is a part of a text of length bytes: the result does not
-// keep a long text in memory. The result may not be UTF-8.
+// Bounded truncates s to MaxText bytes. s is a part of a text of length bytes. The result does not
+// reference a long text. The result may be invalid UTF-8.
 func Bounded(s string, length int) string {
 	if length > MaxText && len(s) <= MaxText {
 		return strings.Clone(s)
@@ -36,8 +36,9 @@ func Bounded(s string, length int) string {
 	return text.Cut(s, MaxText)
 }
 
-// TraceState returns the values of a tracestate header, or nil if the values are longer than a
-// valid tracestate. A parsed tracestate keeps the header in memory.
+// TraceState returns values, the values of a tracestate header. TraceState returns nil if the
+// values are longer than a valid tracestate. The limit is necessary because a parsed tracestate
+// references the header's memory.
 func TraceState(values []string) []string {
 	length := 0
 	for _, v := range values {
@@ -76,9 +77,12 @@ func joinTraceState(values []string) string {
 	return strings.Join(members, ",")
 }
 
-// Field returns the value that a propagator reads for a key in lower case: the first value, or ""
-// for no value. Field joins all values of a tracestate. A repeated traceparent is invalid: Field
-// returns "".
+// Field returns the value that a propagator reads for a key in lower case. The result depends on
+// the key:
+//
+//   - tracestate: all values, joined.
+//   - traceparent: the value, or "" if the header is repeated, which is invalid.
+//   - other keys: the first value, or "" without a value.
 func Field(key string, values []string) string {
 	switch key {
 	case "traceparent":
@@ -91,7 +95,7 @@ func Field(key string, values []string) string {
 	return First(values)
 }
 
-// First returns the first value, or "" for no value.
+// First returns the first value, or "" if values is empty.
 func First(values []string) string {
 	if len(values) > 0 {
 		return values[0]
@@ -100,8 +104,8 @@ func First(values []string) string {
 }
 
 // Address parses an IP address with an optional port, such as 192.0.2.7, 192.0.2.7:4711,
-// 2001:db8::7 or [2001:db8::7]:4711. Address removes the zone, which has no meaning on other
-// machines. The host is empty if s has no address. The port is 0 if s has none.
+// 2001:db8::7 or [2001:db8::7]:4711. Address removes the zone, because other machines cannot
+// interpret the zone. host is empty if s contains no address. port is 0 if s contains no port.
 func Address(s string) (host string, port int) {
 	if s == "" { // ParseAddr would allocate an error
 		return "", 0
@@ -114,8 +118,9 @@ func Address(s string) (host string, port int) {
 	return host, port
 }
 
-// Host parses a host with an optional port, such as the Host header. The host is empty if s is not
-// a name or an address: a character is not a letter, digit, dot, hyphen, underscore or colon.
+// Host parses a host with an optional port, such as the Host header. A valid host contains only
+// letters, digits, dots, hyphens, underscores and colons. host is empty if the host in s is
+// invalid.
 func Host(s string) (host string, port int) {
 	host, port = HostPort(s)
 	for i := range len(host) {
@@ -129,9 +134,10 @@ func Host(s string) (host string, port int) {
 	return host, port
 }
 
-// EndpointOf returns an end of a connection: an IP address and its port, or a name, as Unix sockets
-// have. A port without an IP address belongs to the name. EndpointOf does not allocate for TCP. The
-// methods of a program's own type of address may panic.
+// EndpointOf returns the address of an end of a connection: an IP address with a port, or a name.
+// Unix sockets have names. If a has a port but no IP address, the port belongs to the name.
+//
+// EndpointOf does not allocate for TCP. EndpointOf may panic if the program defines the type of a.
 func EndpointOf(a net.Addr) (ip netip.AddrPort, name string) {
 	switch a := a.(type) {
 	case nil:
@@ -150,8 +156,8 @@ func EndpointOf(a net.Addr) (ip netip.AddrPort, name string) {
 	return ip, name
 }
 
-// EndpointHostPort returns the host and the port of the results of [EndpointOf]. The host is empty
-// if the end has no name. The port is 0 if the end has none.
+// EndpointHostPort converts the results of [EndpointOf] to a host and a port. host is empty if the
+// end has no IP address and no name. port is 0 if the end has no port.
 func EndpointHostPort(ip netip.AddrPort, name string) (host string, port int) {
 	if ip.IsValid() {
 		name = ip.Addr().Unmap().String()
@@ -159,8 +165,8 @@ func EndpointHostPort(ip netip.AddrPort, name string) (host string, port int) {
 	return name, int(ip.Port())
 }
 
-// HostPort is net.SplitHostPort for texts without a port, too. The port is 0 if hostport has no
-// port or the port is not a number.
+// HostPort splits hostport like net.SplitHostPort, and also accepts texts without a port. port is 0
+// if hostport contains no port or the port is not a number.
 func HostPort(hostport string) (host string, port int) {
 	if strings.IndexByte(hostport, ':') < 0 { // the usual case: net would allocate an error
 		return hostport, 0

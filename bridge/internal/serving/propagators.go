@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// An Extractor reads the caller's span and baggage from the headers of a request. An Extractor runs
-// the W3C propagators only if the request has their header. All other propagators run always: some,
-// such as contrib's b3, read headers that Fields does not name.
+// An Extractor reads the caller's span and baggage from the headers of a request. The W3C
+// propagators run only if the request contains their header. Other propagators always run, because
+// some, such as contrib's b3, read headers that Fields omits.
 type Extractor struct{ parts []part }
 
 // A part is a propagator that is not a composite.
@@ -20,7 +20,7 @@ type part struct {
 	field      string // the header that the propagator needs; empty if unknown
 }
 
-// NewExtractor returns an Extractor that runs the parts of p in their order.
+// NewExtractor returns an Extractor that runs the parts of p in order.
 func NewExtractor(p propagation.TextMapPropagator) Extractor { return Extractor{partsOf(nil, p)} }
 
 var composite = reflect.TypeOf(propagation.NewCompositeTextMapPropagator())
@@ -43,12 +43,12 @@ func partsOf(parts []part, p propagation.TextMapPropagator) []part {
 	return parts
 }
 
-// Has reports whether a propagator may find something in c.
+// Has reports whether c may contain data for a propagator.
 func (e *Extractor) Has(c propagation.ValuesGetter) bool {
 	return slices.ContainsFunc(e.parts, func(p part) bool { return p.reads(c) })
 }
 
-// Extract returns ctx with the span and the baggage that the propagators find in c.
+// Extract returns a copy of ctx with the span and the baggage that the propagators read from c.
 func (e *Extractor) Extract(ctx context.Context, c Carrier) context.Context {
 	for _, p := range e.parts {
 		if p.reads(c) {
@@ -58,7 +58,7 @@ func (e *Extractor) Extract(ctx context.Context, c Carrier) context.Context {
 	return ctx
 }
 
-// A Carrier is the header that propagators read.
+// A Carrier provides header fields to propagators.
 type Carrier interface {
 	propagation.TextMapCarrier
 	propagation.ValuesGetter
@@ -68,13 +68,13 @@ func (p part) reads(c propagation.ValuesGetter) bool {
 	return p.field == "" || len(c.Values(p.field)) > 0
 }
 
-// Fields cache the header fields that a propagator writes: a composite propagator makes a new list
-// in each call. Fields may be used concurrently.
+// Fields caches the header fields that a propagator writes, because a composite propagator creates
+// a new list in each call. Fields may be used concurrently.
 type Fields struct{ list atomic.Pointer[[]string] }
 
-// Of returns the fields of p, each converted by form to a header key. All calls must pass the same
-// p. Of does not cache an empty list: OpenTelemetry's global propagator is empty until the program
-// sets one.
+// Of returns the fields of p. form converts each field to a header key. All calls must pass the
+// same p. Of does not cache an empty list, because OpenTelemetry's global propagator is empty until
+// the program sets a propagator.
 func (f *Fields) Of(p propagation.TextMapPropagator, form func(string) string) []string {
 	if list := f.list.Load(); list != nil {
 		return *list

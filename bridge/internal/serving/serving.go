@@ -40,15 +40,15 @@ type droppedSpan interface {
 	Ended() bool
 }
 
-// Served reports whether bridgehttp or bridgegrpc already serves the request with the context ctx.
+// Served reports whether bridgehttp or bridgegrpc already serves the request of ctx.
 func Served(ctx context.Context) bool {
 	_, served := record.FromContext(ctx).Timing(record.RequestStart)
 	return served
 }
 
-// Timeline returns the timeline of a request that starts under span, and a context that leads to
-// the timeline. A span of perfline's provider has a timeline. For another span, Timeline makes a
-// child of parent, and the caller must close the child: closes is true.
+// Timeline returns the timeline of a request that starts under span, and a context with the
+// timeline. A span of perfline's provider contains a timeline. For other spans, Timeline creates a
+// child of parent and returns true for closes. The caller must then close the child.
 func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ context.Context,
 	t *record.Timeline, closes bool) {
 	if s, ok := span.(record.Active); ok {
@@ -61,7 +61,7 @@ func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ 
 	return ctx, t, closes
 }
 
-// Start returns the start time of span, or the current time if the span has no method StartTime.
+// Start returns the start time of span, or the current time if span has no method StartTime.
 func Start(span trace.Span) time.Time {
 	if s, ok := span.(sdktrace.ReadOnlySpan); ok {
 		return s.StartTime()
@@ -77,7 +77,7 @@ const (
 	OfMeter       = "a meter provider"
 )
 
-// Asked returns f(r), or usual if f is nil or panics.
+// Asked calls f with r and returns the result. If f is nil or panics, Asked returns usual.
 func Asked[R, A any](tl *record.Timeline, what string, f func(R) A, r R, usual A) A {
 	if f != nil {
 		tl.Try(what, func() { usual = f(r) })
@@ -85,14 +85,14 @@ func Asked[R, A any](tl *record.Timeline, what string, f func(R) A, r R, usual A
 	return usual
 }
 
-// SpanAbove returns the span in ctx if other instrumentation made that span for the request.
+// SpanAbove returns the span in ctx if other instrumentation started that span for the request.
 func SpanAbove(ctx context.Context, tl *record.Timeline) (span trace.Span, ok bool) {
 	tl.Try(OfSpan, func() { span, ok = spanAbove(ctx) })
 	return span, ok
 }
 
-// StartSpan starts the server span of a request under the span in ctx. The span of a public request
-// starts a new trace, with a link to the caller's span.
+// StartSpan starts the server span of a request as a child of the span in ctx. If public is true,
+// the span starts a new trace, with a link to the caller's span.
 func StartSpan(ctx context.Context, tl *record.Timeline, t trace.Tracer, name string, r Request,
 	public bool) (started context.Context, span trace.Span) {
 	started, span = ctx, noop.Span{}
@@ -100,8 +100,8 @@ func StartSpan(ctx context.Context, tl *record.Timeline, t trace.Tracer, name st
 	return started, span
 }
 
-// Instrument returns t, and reports err unless err is nil. An instrument that comes with an error
-// does nothing.
+// Instrument returns t, and reports err to OpenTelemetry's error handler. If err is not nil, the
+// instrument records nothing.
 func Instrument[T any](t T, err error) T {
 	if err != nil {
 		otel.Handle(err)
@@ -109,7 +109,7 @@ func Instrument[T any](t T, err error) T {
 	return t
 }
 
-// A Request yields the facts of a request and of the answer. The methods must not retain f.
+// A Request provides the facts of a request and of the answer. The methods must not retain f.
 type Request interface {
 	// Tell sets the facts of the request in f. The provider calls Tell while the span starts.
 	Tell(f *Facts)
@@ -117,9 +117,9 @@ type Request interface {
 	TellAnswer(f *Facts)
 }
 
-// Facts are the raw data of the attributes of a request and its answer. The encoder makes the
-// attributes when it encodes the span, because many spans are never encoded. Facts are a part of
-// the span's memory, and refer to nothing that belongs to the request.
+// Facts contains the raw data for the attributes of a request and the answer. The encoder creates
+// the attributes only when the encoder encodes the span, because many spans are never encoded. The
+// span stores Facts. Facts must not reference memory of the request.
 type Facts struct {
 	Form      Form // interprets the other fields
 	Texts     [8]string
@@ -128,8 +128,8 @@ type Facts struct {
 	Kind      any // a pointer: the kind of the answer
 }
 
-// A Form makes attributes from facts: at most [MaxAttributes], with distinct keys and texts in
-// UTF-8. The methods may be called concurrently.
+// A Form converts facts to attributes. A Form writes at most [MaxAttributes], with distinct keys
+// and valid UTF-8. All methods may be called concurrently.
 type Form interface {
 	// Request writes the attributes of the request. All calls for f write the same attributes.
 	Request(f *Facts, to AttributeSink)
@@ -152,14 +152,14 @@ type AttributeSink interface {
 	KeyValues(attrs []attribute.KeyValue)
 }
 
-// Text writes an attribute unless the value is empty, which means unknown.
+// Text writes an attribute. Text ignores an empty value, which means unknown.
 func Text(to AttributeSink, key attribute.Key, value string) {
 	if value != "" {
 		to.Text(key, value)
 	}
 }
 
-// Int writes an attribute unless the value is 0 or negative, which means unknown.
+// Int writes an attribute. Int ignores values of 0 and less, which mean unknown.
 func Int(to AttributeSink, key attribute.Key, value int64) {
 	if value > 0 {
 		to.Int(key, value)
@@ -171,21 +171,21 @@ const MaxAttributes = 16
 
 // A RequestSpan is a span of perfline's provider.
 type RequestSpan interface {
-	// Takes reports whether the span records attributes. A span that waits for a keep policy does,
-	// although IsRecording is false.
+	// Takes reports whether the span records attributes. Takes returns true for a span that waits
+	// for a decision of a keep policy, although IsRecording returns false.
 	Takes() bool
 
 	// Answer adds the attributes of the answer. r must be complete.
 	Answer(r Request)
 
-	// ExportedUnsampled reports whether a span that has ended is exported although the sampler
-	// dropped the span.
+	// ExportedUnsampled reports whether an ended span is exported although the sampler dropped the
+	// span.
 	ExportedUnsampled() bool
 }
 
-// MetricsContext returns the context for the metrics of a request whose span has ended. A span that
-// is exported although the sampler dropped the span counts as sampled there, so that exemplars
-// refer to the span.
+// MetricsContext returns the context for the metrics of a request after the end of span. If span is
+// exported although the sampler dropped span, the context marks span as sampled. Exemplars then
+// refer to span.
 func MetricsContext(ctx context.Context, span trace.Span) context.Context {
 	if s, ok := span.(RequestSpan); ok && s.ExportedUnsampled() {
 		sc := span.SpanContext()
@@ -216,14 +216,14 @@ func Takes(span trace.Span) bool {
 	return span.IsRecording()
 }
 
-// A Tracer is a tracer of perfline's provider. A Tracer asks a request for attributes only if the
+// A Tracer is a tracer of perfline's provider. A Tracer calls the methods of a request only if the
 // span or the sampler needs attributes.
 type Tracer interface {
 	StartServer(ctx context.Context, name string, r Request, newRoot bool,
 		links []trace.Link) (context.Context, trace.Span)
 }
 
-// An AttributeList collects attributes. The list stores the facts of the attributes, too.
+// An AttributeList collects attributes, and stores the facts of the attributes.
 type AttributeList struct {
 	Attributes []attribute.KeyValue
 	Facts      Facts
@@ -235,10 +235,10 @@ var lists = sync.Pool{New: func() any {
 	return &AttributeList{Attributes: make([]attribute.KeyValue, 0, MaxAttributes)}
 }}
 
-// NewAttributeList returns an empty list from a pool. The caller calls Free.
+// NewAttributeList returns an empty list from a pool. The caller must call Free.
 func NewAttributeList() *AttributeList { return lists.Get().(*AttributeList) }
 
-// Free returns the list to the pool. OpenTelemetry's API has copied the attributes by then.
+// Free returns the list to the pool. Call Free after OpenTelemetry's API has copied the attributes.
 func (l *AttributeList) Free() {
 	l.Attributes, l.Facts = l.Attributes[:0], Facts{}
 	lists.Put(l)
