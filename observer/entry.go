@@ -70,10 +70,10 @@ func (e *Entry) Name() string { return e.engine().Name() }
 // Type returns the entryType of the entry.
 func (e *Entry) Type() Type { return Type(e.engine().Type()) }
 
-// StartTime returns the start of the entry, relative to a timeline's origin. That timeline is the
-// timeline that returned the entry: for an observer, the observed timeline. An observer of the
-// process timeline can therefore compare the start times of different requests. The result is
-// negative if the entry began before the origin.
+// StartTime returns the start of the entry, relative to the origin of the timeline that returned
+// the entry. For an observer, this timeline is the observed timeline. An observer of the process
+// timeline can therefore compare the start times of different requests. The result is negative if
+// the entry began before the origin.
 func (e *Entry) StartTime() time.Duration { return e.engine().StartTime() }
 
 // Duration returns the duration of the entry. The duration of a mark is 0. The duration is negative
@@ -100,7 +100,7 @@ func (e *Entry) Time() time.Time { return e.engine().Time() }
 func (e *Entry) Timeline() *Timeline { return (*Timeline)(e.engine().Timeline()) }
 
 // Detail returns a copy of the list of attributes, or nil if the list is empty. The copy shares
-// list values and groups with the entry: do not change them.
+// list values and groups with the entry. Do not change list values or groups.
 func (e *Entry) Detail() []slog.Attr { return slices.Collect(e.engine().Attrs()) }
 
 // String returns the type, the name, the start and the duration as text for logs and messages.

@@ -46,7 +46,7 @@ type Observer struct {
 // nothing in these cases:
 //
 //   - callback is nil
-//   - o sets both Types and Type, or none of them
+//   - Types and Type are both set, or both unset
 //   - no type in o is supported
 //   - t is closed
 func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
@@ -65,7 +65,7 @@ func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 // again. Undelivered entries stay in the observer's buffer. Observe returns an error and changes
 // nothing in these cases:
 //
-//   - opts sets both Types and Type, or none of them
+//   - Types and Type are both set, or both unset
 //   - no type in opts is supported
 //   - the timeline is closed
 //   - [ErrModification]: opts sets Type and the first Observe set Types, or the reverse
