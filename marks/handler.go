@@ -8,32 +8,34 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// NewHandler returns a [slog.Handler] that turns records at or above level into marks on the
-// timeline of the record's context. The handler passes every record on to next, unchanged, when
-// next is enabled for the record:
+// NewHandler returns a [slog.Handler] that records log records as marks. A record becomes a mark if
+// the record's level is at least level. The mark belongs to the timeline of the record's context.
+// If next is enabled for a record, the handler passes the unchanged record to next:
 //
 //	log := slog.New(marks.NewHandler(slog.NewJSONHandler(os.Stderr, nil), nil))
 //	log.WarnContext(ctx, "retry", "attempt", 2) // logged, and a mark of ctx's request
 //
-// A nil level means [slog.LevelWarn]. With a nil next, records only become marks, which goes well
-// with [slog.NewMultiHandler].
+// A nil level means [slog.LevelWarn]. If next is nil, records only become marks. A handler without
+// next can be part of a [slog.NewMultiHandler].
 //
-//   - The mark's name is the record's message, which should be a constant string. Its time is now:
-//     the record's time is ignored.
-//   - Its attributes are the record's level ("level", as text), the handler's and the record's,
-//     inside the groups of WithGroup. Empty attributes and empty groups are left out.
-//   - Attributes are frozen, as package observer says: the record's when the record becomes a mark,
-//     the handler's in WithAttrs.
-//   - The mark allocates nothing with up to seven attributes of scalar kinds outside groups,
-//     including the handler's. Under a span that is not recorded the mark is dropped, as by Mark.
-//   - Handle returns next's error. A mark causes no error.
+//   - The mark's name is the message of the record. The message should be a constant string.
+//   - The mark's time is the current time. The handler ignores the time of the record.
+//   - The mark's attributes are the level ("level", as text), the handler's attributes and the
+//     record's attributes. The groups of WithGroup enclose these attributes as in slog. The level
+//     stays outside the groups. The handler omits empty attributes and empty groups.
+//   - The handler freezes attributes by the rules of package observer. The handler freezes its own
+//     attributes in WithAttrs, and a record's attributes when the record becomes a mark.
+//   - The mark allocates nothing with up to seven scalar attributes outside groups. The handler's
+//     attributes count, too.
+//   - Under a span that is not recorded, the handler drops the mark as Mark does.
+//   - Handle returns the error of next. A mark causes no error.
 //
-// slog's default handler may be next, also when the result becomes the default logger: lines go to
-// the destination that package log has when NewHandler is called.
+// next may be slog's default handler, even if the result becomes the default logger. The handler
+// then writes lines to the destination that package log uses when NewHandler is called.
 //
-// Without a context (Warn rather than WarnContext) the mark goes to the process's timeline. If an
-// observer of marks logs at level in its callback, the observer is called for its own lines. The
-// timeline's report of a panic is no mark.
+// Without a context (Warn instead of WarnContext), the mark belongs to the process timeline. If an
+// observer of marks logs at level in the callback, the observer also receives a mark for each such
+// line. The timeline's report of a panic does not become a mark.
 func NewHandler(next slog.Handler, level slog.Leveler) slog.Handler {
 	if level == nil {
 		level = slog.LevelWarn
@@ -51,7 +53,7 @@ type handler struct {
 
 var _ slog.Handler = (*handler)(nil)
 
-// Enabled reports whether next is enabled, or a record of that level becomes a mark.
+// Enabled reports whether next is enabled, or whether a record of the level becomes a mark.
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	if h.next != nil && h.next.Enabled(ctx, level) {
 		return true

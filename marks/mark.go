@@ -12,9 +12,9 @@ import (
 
 // Mark records the event name at the current time (User Timing 3, mark()).
 //
-// Mark cannot fail: on a request's timeline, Mark also takes the names that MarkAt refuses. Measure
-// does not find such a mark, but the moment of the request with the same name. If a method of an
-// attribute calls [runtime.Goexit], Mark still records the mark.
+// Mark never fails. On a request's timeline, Mark also accepts the reserved names that MarkAt
+// refuses. For a reserved name, Measure uses the moment of the request and ignores the mark. If a
+// method of an attribute calls [runtime.Goexit], Mark still records the mark.
 func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 	var p record.Place
 	p.Locate(ctx)
@@ -23,18 +23,18 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 	}
 }
 
-// MarkAt records the event name at a time since the origin of ctx's timeline, and returns the mark
-// (User Timing 3, mark() with startTime). To mark a time.Time, pass
-// observer.FromContext(ctx).Since(t). MarkAt returns an error, and records nothing, in these cases:
+// MarkAt records the event name at a time since the origin of ctx's timeline (User Timing 3, mark()
+// with startTime). MarkAt returns the mark. To mark a time.Time, pass
+// observer.FromContext(ctx).Since(t). MarkAt returns an error and records nothing in these cases:
 //
-//   - the time is negative: [ErrNegative]
-//   - on a request's timeline, the name is that of a moment of the request ("responseStart"):
-//     [ErrReserved]
-//   - the time is further than 146 years from the origin of the process's timeline
+//   - [ErrNegative]: the time is negative
+//   - [ErrReserved]: the name is reserved for a moment of the request ("responseStart"), and the
+//     timeline is a request's timeline
+//   - the time is more than 146 years from the origin of the process timeline
 //
-// If nothing wants the mark (under a span that is not recorded), MarkAt does not record the mark,
-// and returns the mark without its attributes. If a method of an attribute calls [runtime.Goexit],
-// MarkAt records nothing.
+// If nothing wants the mark (under a span that is not recorded), MarkAt does not record the mark.
+// MarkAt then returns the mark without attributes. If a method of an attribute calls
+// [runtime.Goexit], MarkAt records nothing.
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry,
 	error) {
 	name = record.Name(name)
@@ -59,8 +59,8 @@ func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.At
 }
 
 // ClearMarks removes marks from the buffer of ctx's timeline (User Timing 3, clearMarks()). With
-// names, ClearMarks removes only the marks with one of the names; "" is a name, too. Measures and
-// undelivered entries of observers stay.
+// names, ClearMarks removes only the marks with one of the names. The empty string counts as a
+// name. ClearMarks does not remove measures or the undelivered entries of observers.
 func ClearMarks(ctx context.Context, names ...string) {
 	record.FromContext(ctx).Clear(record.Mark, names...)
 }

@@ -31,7 +31,8 @@ var (
 	ErrOptions = errors.New("contradictory options")
 )
 
-// A Point is a moment on a timeline: a mark's name or a time. The zero Point is absent.
+// A Point is a moment on a timeline: the name of a mark, or a time. The zero Point means that no
+// moment is set.
 type Point struct {
 	kind pointKind
 	name string
@@ -46,24 +47,28 @@ const (
 	pointAt
 )
 
-// Named is the time of the most recent mark with the name. On a request's timeline, the names of
-// PerformanceTiming are moments of the request: "navigationStart", "requestStart", "responseStart"
-// and "responseEnd".
+// Named returns the Point of the most recent mark with the name. On a request's timeline, four
+// names of PerformanceTiming refer to moments of the request: "navigationStart", "requestStart",
+// "responseStart" and "responseEnd".
 func Named(mark string) Point { return Point{kind: pointNamed, name: mark} }
 
-// At is a time since the timeline's origin. Measure refuses a negative time and over 146 years.
+// At returns the Point at a time since the timeline's origin. Measure refuses negative times and
+// times above 146 years.
 func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 
-// MeasureOptions select the interval of a measure (PerformanceMeasureOptions). At most two of
-// Start, Duration and End are set:
+// MeasureOptions select the interval of a measure (PerformanceMeasureOptions). Set at most two of
+// Start, Duration and End:
 //
 //   - none: from the timeline's origin until now
 //   - Start: from Start until now
 //   - End: from the timeline's origin until End
-//   - two: the two determine the third
+//   - two of the fields: the two fields determine the third
 //
-// Duration or Detail without Start and without End is an error, as in the specification. Start, End
-// and Duration together are an error, too. An empty Detail that is not nil counts as set.
+// As in the specification, Measure returns an error in these cases:
+//
+//   - Duration or Detail is set without Start and End. An empty Detail that is not nil counts as
+//     set.
+//   - Start, End and Duration are all set.
 type MeasureOptions struct {
 	Start    Point
 	End      Point
@@ -71,21 +76,21 @@ type MeasureOptions struct {
 	Detail   []slog.Attr    // frozen: package observer has the rules
 }
 
-// Measure records the time between two moments, and returns the measure (User Timing 3, measure()).
-// The duration is negative when End lies before Start.
+// Measure records the time between two moments and returns the measure (User Timing 3, measure()).
+// The duration is negative if End lies before Start.
 //
 // Measure returns an error and records nothing in these cases:
 //
 //   - ErrNoMark: no mark has the name
 //   - ErrNegative: a time or a duration is negative
 //   - ErrOptions: the options contradict each other
-//   - ErrNoTiming: a moment of the request has not come yet
-//   - ErrNoRequest: the process's timeline has no such moments
-//   - a time is further than 146 years from the origin of the process's timeline
+//   - ErrNoTiming: the moment of the request has not happened yet
+//   - ErrNoRequest: a name refers to a moment of a request, but the timeline is a process timeline
+//   - a time is more than 146 years from the origin of the process timeline
 //
-// Under a span that is not recorded, Measure returns the zero Entry, and does not look up names,
-// because the marks were not recorded either. A histogram that wants the measure gets the duration
-// unless the duration depends on a mark.
+// Under a span that is not recorded, Measure returns the zero Entry. Measure then does not look up
+// names, because marks were not recorded. A histogram that wants the measure still receives the
+// duration, unless the duration depends on a mark.
 func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry, error) {
 	name = record.Name(name)
 	if err := o.check(); err != nil {
@@ -210,8 +215,8 @@ func (o *MeasureOptions) resolve(r resolver) (start, end time.Duration, err erro
 	return start, end, err
 }
 
-// ClearMeasures removes measures from the buffer of ctx's timeline, by the same rules as ClearMarks
-// (User Timing 3, clearMeasures()).
+// ClearMeasures removes measures from the buffer of ctx's timeline (User Timing 3,
+// clearMeasures()). The rules for names are the same as for [ClearMarks].
 func ClearMeasures(ctx context.Context, names ...string) {
 	record.FromContext(ctx).Clear(record.Measure, names...)
 }

@@ -12,13 +12,13 @@ import (
 
 // TimerifyOptions configure [Timerify].
 type TimerifyOptions struct {
-	// Attrs are attributes of every measure. Timerify freezes them: see package observer.
+	// Attrs are added to every measure. Timerify freezes Attrs by the rules of package observer.
 	Attrs []slog.Attr
 
-	// Histogram, when set, gets the duration of each call, also of calls whose measure nothing
-	// wants. The context is that of f, so that exemplars lead to the measure's span. Histogram runs
-	// on the caller's goroutine after the end of the measure, and must not block. With a histogram
-	// of OpenTelemetry, in seconds:
+	// Histogram, if set, receives the duration of each call, even if nothing wants the measure. The
+	// context is the context of f, so that exemplars refer to the measure's span. Histogram runs on
+	// the caller's goroutine after the end of the measure, and must not block. This function
+	// records into a histogram of OpenTelemetry, in seconds:
 	//
 	//	func(ctx context.Context, took time.Duration) { histogram.Record(ctx, took.Seconds()) }
 	Histogram func(ctx context.Context, took time.Duration)
@@ -30,12 +30,13 @@ type TimerifyOptions struct {
 //	load := marks.Timerify("user.load", db.loadUser, marks.TimerifyOptions{})
 //	user, err := load(ctx, id)
 //
-// f gets the context of a [Start]: measures and spans under the context are children of the
-// measure. The function returns f's error, and the measure gets the error's text as the attribute
-// "error". A panic of f continues with its stack. After a panic or a [runtime.Goexit], the measure
-// has the attribute "panic", true.
+// The function passes the context of a [Start] to f. Measures and spans under this context are
+// children of the measure. If f returns an error, the function returns the error, and the attribute
+// "error" of the measure contains the error's text. A panic of f continues with the original stack.
+// After a panic or a [runtime.Goexit], the attribute "panic" of the measure is true.
 //
-// The function may be called concurrently if f may. Timerify panics if f is nil.
+// The function may be called concurrently if f may be called concurrently. Timerify panics if f is
+// nil.
 func Timerify[A, R any](name string, f func(context.Context, A) (R, error),
 	o TimerifyOptions) func(context.Context, A) (R, error) {
 	if f == nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A Timing is a measure that has begun. Only the first End records the measure. A Timing may be
-// ended on another goroutine.
+// A Timing is a measure that has begun. Only the first End records the measure. Any goroutine may
+// call End.
 //
-// The pointer that Time and Start return does not escape by itself: a Timing that stays in its
-// function costs no allocation.
+// A Timing that stays in one function causes no allocation, because the pointer of Time and Start
+// does not escape by itself.
 type Timing struct {
 	place   record.Place  // without a timeline if nothing wants the measure
 	span    record.Opened // of Start, or nil
@@ -26,20 +26,20 @@ type Timing struct {
 	more    []slog.Attr
 }
 
-// Time begins a measure that End records, for a piece of work without children:
+// Time begins a measure without children. End records the measure:
 //
 //	defer marks.Time(ctx, "render").End()
 //
-// The active span of ctx is the measure's parent. Time freezes attrs if anything wants the measure:
-// package observer has the rules.
+// The active span of ctx is the measure's parent. If anything wants the measure, Time freezes attrs
+// by the rules of package observer.
 func Time(ctx context.Context, name string, attrs ...slog.Attr) *Timing {
 	t := new(Timing) // on the caller's stack, because Time is inlined
 	t.begin(ctx, name, attrs)
 	return t
 }
 
-// Start begins a measure with children: the measures and spans under the returned context. Start
-// freezes attrs as Time does, before the measure begins.
+// Start begins a measure that can have children. Measures and spans under the returned context are
+// the children. Start freezes attrs as Time does, before the measure begins.
 //
 //	ctx, t := marks.Start(ctx, "checkout")
 //	defer t.End()
@@ -48,10 +48,11 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 	return t.open(ctx, name, attrs), t
 }
 
-// StartJob begins an independent unit of work: a cron job, a message from a queue, a request in a
-// protocol that perfline does not know. Its measure is the root of a new trace, whatever ctx
-// belongs to. perfline keeps recent jobs in memory among the requests; a Start without a request is
-// not among them. Otherwise StartJob is as [Start].
+// StartJob begins an independent unit of work. Examples are a cron job, a message from a queue, or
+// a request in a protocol that perfline does not support. The measure is the root of a new trace,
+// even if ctx belongs to another trace. perfline stores recent jobs in memory together with the
+// requests. perfline does not store a Start without a request there. In all other respects,
+// StartJob behaves like [Start].
 //
 //	for msg := range messages {
 //		ctx, t := marks.StartJob(ctx, "order.import")
@@ -59,8 +60,8 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 //		t.End()
 //	}
 //
-// With OpenTelemetry's API, a span of kind consumer is a unit of work, and so is a root span with
-// the attribute perfline.job, true. Such a span can continue the trace of a message.
+// With OpenTelemetry's API, these spans are also units of work: a span of kind consumer, and a root
+// span with the attribute perfline.job = true. Such a span can continue the trace of a message.
 func StartJob(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, *Timing) {
 	return Start(record.Detached(ctx), name,
 		append(attrs[:len(attrs):len(attrs)], slog.Bool(record.JobKey, true))...)
@@ -94,12 +95,13 @@ func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) conte
 	return ctx
 }
 
-// Fail marks the work as failed. The measure's span gets the status Error with err's text, and an
-// exception event, as in OpenTelemetry. The entry gets the text as the attribute "error". The last
-// call counts. Fail does nothing if err is nil, or after End.
+// Fail marks the work as failed. The status of the measure's span becomes Error with err's text.
+// Fail also adds an exception event to the span, as in OpenTelemetry. The attribute "error" of the
+// entry contains the text. A later call replaces the error of an earlier call. Fail does nothing if
+// err is nil, or after End.
 //
-// Fail calls the method Error if anything wants the measure. A panic of Error becomes the text. If
-// Error calls [runtime.Goexit], the text is "!GOEXIT".
+// Fail calls the method Error if anything wants the measure. If Error panics, the text describes
+// the panic. If Error calls [runtime.Goexit], the text is "!GOEXIT".
 func (t *Timing) Fail(err error) {
 	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {
 		return
@@ -109,7 +111,8 @@ func (t *Timing) Fail(err error) {
 	t.failure.Message = record.ErrorText(err)
 }
 
-// End records the measure and adds attrs, even if a method of an attribute calls [runtime.Goexit].
+// End records the measure with the additional attributes attrs. If a method of an attribute calls
+// [runtime.Goexit], End still records the measure.
 func (t *Timing) End(attrs ...slog.Attr) {
 	if t == nil || t.place.Timeline == nil || t.ended.Swap(true) {
 		return

@@ -10,11 +10,16 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// MarshalJSON encodes the entry as the specification's serializer does: name, entryType, startTime
-// and duration in milliseconds, and detail. The detail is null without attributes, or else an
-// object with nested groups. The last attribute with a key counts. A []byte is a string in base64,
-// as in the JSON of OTLP. Numbers and times that JSON cannot express (NaN, the year 10000) are
-// strings.
+// MarshalJSON encodes the entry in the format of the specification's serializer. The JSON object
+// contains name, entryType, startTime, duration and detail. Times are in milliseconds. The
+// attributes become the object detail:
+//
+//   - An entry without attributes encodes detail as null.
+//   - A group becomes a nested object.
+//   - If several attributes share a key, the last attribute replaces the earlier attributes.
+//   - A []byte becomes a string in base64, as in the JSON of OTLP.
+//   - A number or time that JSON cannot express becomes a string. Examples are NaN and the year
+//     10000.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Name      string         `json:"name"`
@@ -26,7 +31,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		members(nil, e.Detail())})
 }
 
-// MarshalJSON encodes the timeline as toJSON of High Resolution Time: timeOrigin in milliseconds.
+// MarshalJSON encodes the timeline as an object with the field timeOrigin, in milliseconds (High
+// Resolution Time, toJSON()).
 func (t *Timeline) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		TimeOrigin float64 `json:"timeOrigin"`

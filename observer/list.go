@@ -10,7 +10,8 @@ import (
 // InitiatorKey is the attribute key of an entry's initiatorType (Resource Timing): see [Filter].
 const InitiatorKey = "initiatorType"
 
-// A Filter selects entries by its nonempty fields (PerformanceEntryFilterOptions).
+// A Filter selects the entries that match all nonempty fields (PerformanceEntryFilterOptions). The
+// zero Filter selects every entry.
 type Filter struct {
 	Name          string
 	Type          Type
@@ -56,42 +57,48 @@ func selectEntries(from []record.Entry, filters ...Filter) []Entry {
 	return out
 }
 
-// A List has the entries for one callback (PerformanceObserverEntryList).
+// A List contains the entries for one callback (PerformanceObserverEntryList).
 type List struct {
 	batch    record.Batch
 	observer *Observer
 }
 
-// Entries returns the entries that match any filter, or all without a filter, sorted by start
-// (getEntries). The slice is the caller's.
+// Entries returns the entries that match at least one filter, sorted by start (getEntries). Without
+// a filter, Entries returns all entries. The caller may change the slice.
 func (l List) Entries(f ...Filter) []Entry { return selectEntries(l.batch.Entries, f...) }
 
-// EntriesByType returns the entries of a type (getEntriesByType).
+// EntriesByType returns the entries of type t, sorted by start (getEntriesByType).
 func (l List) EntriesByType(t Type) []Entry { return selectByType(l.batch.Entries, t) }
 
-// EntriesByName returns the entries with the name and one of the types, or any type without types
-// (getEntriesByName). The name "" selects the entries with an empty name; the type "" selects none.
+// EntriesByName returns the entries with the name and one of the types, sorted by start
+// (getEntriesByName). Without types, EntriesByName returns entries of every type. An empty name
+// selects entries with an empty name. An empty type selects nothing.
 func (l List) EntriesByName(name string, types ...Type) []Entry {
 	return selectByName(l.batch.Entries, name, types)
 }
 
-// Observer returns the observer of the callback, for a Disconnect in the callback.
+// Observer returns the observer that the callback belongs to. The callback can call Disconnect on
+// this observer.
 func (l List) Observer() *Observer { return l.observer }
 
-// Dropped returns the number of entries of the observed types without room in the timeline's buffer
-// (droppedEntriesCount). An observer with Buffered missed such entries from before Observe, and
-// gets later ones. ok is true in the first callback after Observe only.
+// Dropped returns the number of entries that did not fit into the timeline's buffer
+// (droppedEntriesCount). Only entries of the observed types count. ok is true only in the first
+// callback after Observe.
+//
+// An observer with Buffered did not receive the dropped entries that were recorded before Observe.
+// Every observer still receives later entries, even if the timeline's buffer is full.
 func (l List) Dropped() (n uint64, ok bool) { return l.batch.Dropped, l.batch.HasDropped }
 
-// Entries returns the entries in t's buffer that match any filter, or all without a filter, sorted
-// by start (getEntries). A child's entries are in the child's buffer only. The slice is the
-// caller's.
+// Entries returns the entries in t's buffer that match at least one filter, sorted by start
+// (getEntries). Without a filter, Entries returns all entries of the buffer. The buffer does not
+// contain entries of child timelines. The caller may change the slice.
 func (t *Timeline) Entries(f ...Filter) []Entry { return selectEntries(t.engine().Read(), f...) }
 
-// EntriesByType returns the entries of a type in t's buffer (getEntriesByType).
+// EntriesByType returns the entries of one type in t's buffer, sorted by start (getEntriesByType).
 func (t *Timeline) EntriesByType(typ Type) []Entry { return selectByType(t.engine().Read(), typ) }
 
-// EntriesByName returns entries of t's buffer by the rules of [List.EntriesByName].
+// EntriesByName returns the entries in t's buffer with the name and one of the types, sorted by
+// start (getEntriesByName). [List.EntriesByName] describes empty arguments.
 func (t *Timeline) EntriesByName(name string, types ...Type) []Entry {
 	return selectByName(t.engine().Read(), name, types)
 }

@@ -15,33 +15,40 @@ const defaultMaxBuffer = 1 << 14
 // specification's InvalidModificationError. The first Observe decides, also after Disconnect.
 var ErrModification = errors.New("an observer is used either with Type or with Types")
 
-// Options configure an observer (PerformanceObserverInit). Exactly one of Types and Type is set.
+// Options configure an observer (PerformanceObserverInit). Set exactly one of Types and Type.
 type Options struct {
-	// Types are the entry types, in place of earlier ones. Unsupported types are logged.
+	// Types are the entry types to observe. Types replace the types of earlier calls. Observe logs
+	// and ignores unsupported types.
 	Types []Type
 
-	// Type is one entry type, in addition to earlier ones. The same Type replaces the options.
+	// Type is one entry type to observe, in addition to the types of earlier calls. A call with an
+	// earlier Type replaces the other options.
 	Type Type
 
-	// Buffered asks for the entries of Type that are already in the timeline's buffer. With Types,
-	// Buffered is ignored and logged.
+	// Buffered also delivers the entries of Type that the timeline's buffer already contains. With
+	// Types, Observe logs and ignores Buffered.
 	Buffered bool
 
-	// MaxBuffer is the maximum number of undelivered entries. Further entries are lost and count as
-	// ObserverFull. 0 and less mean 16 384.
+	// MaxBuffer limits the number of undelivered entries. Entries above the limit are lost and
+	// count as ObserverFull in [Stats]. 0 or a negative value means 16 384.
 	MaxBuffer int
 }
 
-// An Observer is a registered callback (PerformanceObserver). Its methods may be called
-// concurrently and from its own callback.
+// An Observer is a registered callback (PerformanceObserver). Several goroutines may call the
+// methods concurrently. The callback may also call the methods.
 type Observer struct {
 	timeline *Timeline
 	engine   *record.Observer
 	single   bool // made with Type, not with Types
 }
 
-// Observe registers callback for the entries of o. Observe returns an error, and registers nothing,
-// if callback is nil, if o has neither Types nor Type or both, or if no type is supported.
+// Observe registers callback for the entries that o selects. Observe returns an error and registers
+// nothing in these cases:
+//
+//   - callback is nil
+//   - Types and Type are both set, or both unset
+//   - no type in o is supported
+//   - t is closed
 func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 	if callback == nil {
 		return nil, errors.New("observer: callback is nil: Observe needs a function to call")
@@ -54,9 +61,14 @@ func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 	return obs, nil
 }
 
-// Observe changes the options of an observer, or registers the observer after Disconnect: see
-// [Options]. Undelivered entries stay. The errors are those of [Timeline.Observe], and
-// [ErrModification].
+// Observe changes the options of the observer. After Disconnect, Observe registers the observer
+// again. Undelivered entries stay in the observer's buffer. Observe returns an error and changes
+// nothing in these cases:
+//
+//   - Types and Type are both set, or both unset
+//   - no type in opts is supported
+//   - the timeline is closed
+//   - [ErrModification]: opts sets Type and the first Observe set Types, or the reverse
 func (o *Observer) Observe(opts Options) error {
 	types, single := slices.Clone(opts.Types), opts.Type != ""
 	switch {
@@ -100,11 +112,12 @@ func (o *Observer) Observe(opts Options) error {
 	return nil
 }
 
-// Disconnect unregisters the observer and empties its buffer. The observer may Observe again. A
-// second Disconnect does nothing.
+// Disconnect unregisters the observer and empties the observer's buffer. Call [Observer.Observe] to
+// register the observer again. A second Disconnect does nothing.
 func (o *Observer) Disconnect() { o.engine.Disconnect() }
 
-// TakeRecords empties the observer's buffer, and returns the entries in the order of recording.
+// TakeRecords empties the observer's buffer. TakeRecords returns the removed entries in the order
+// of recording.
 func (o *Observer) TakeRecords() []Entry {
 	records := o.engine.TakeRecords()
 	if records == nil {
@@ -117,6 +130,6 @@ func (o *Observer) TakeRecords() []Entry {
 	return entries
 }
 
-// Lost returns the number of entries that the observer lost, because [Options].MaxBuffer entries
-// were undelivered. [Stats] counts the entries as ObserverFull.
+// Lost returns the number of entries that did not fit into the observer's buffer. [Stats] counts
+// these entries as ObserverFull.
 func (o *Observer) Lost() uint64 { return o.engine.Lost() }

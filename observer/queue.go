@@ -9,15 +9,20 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Queue records an entry of type Navigation, Resource or Server under the span that is active in
-// ctx ("queue a PerformanceEntry", Performance Timeline 2, section 3). Call Queue in hooks of
-// servers and clients that package bridge does not instrument. Queue starts no span. start is a
-// time of t, as [Timeline.Now] returns it. The attributes are frozen: the package's documentation
-// has the rules. [InitiatorKey] is the key of a call's initiator.
+// Queue records an entry under the span that is active in ctx ("queue a PerformanceEntry",
+// Performance Timeline 2, section 3). Call Queue in hooks of servers and clients that package
+// bridge does not instrument. typ must be Navigation, Resource or Server. start is relative to the
+// origin of t, like the result of [Timeline.Now]. The attribute [InitiatorKey] stores the initiator
+// of a call. Queue freezes the attributes by the rules in the package documentation. Queue starts
+// no span.
 //
-// Queue returns an error, and records nothing, for another type, a negative duration, and a start
-// or an end further than 146 years from the origin of the process's timeline. An entry without room
-// is not an error: [Timeline.Stats] counts the entry.
+// Queue returns an error and records nothing in these cases:
+//
+//   - typ is another type
+//   - the duration is negative
+//   - the start or the end is more than 146 years from the origin of the process timeline
+//
+// If a buffer is full, Queue returns no error: [Timeline.Stats] counts the lost entry.
 func (t *Timeline) Queue(ctx context.Context, typ Type, name string, start, duration time.Duration,
 	attrs ...slog.Attr) error {
 	if typ != Navigation && typ != Resource && typ != Server {

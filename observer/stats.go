@@ -1,26 +1,30 @@
 package observer
 
-// TypeStats counts the entries of one type since the process timeline began.
+// TypeStats counts the entries of one type since the start of the process timeline.
 type TypeStats struct {
-	// Recorded entries reached the timeline's buffer and each observer, as far as there was room.
+	// Recorded counts entries that passed to the timeline's buffer and to the observers. An entry
+	// also counts if a buffer was full.
 	Recorded uint64
-	// Overflow entries were lost before that, because too many waited.
+	// Overflow counts entries that were lost because too many entries waited for the next pass.
+	// Recorded does not count these entries.
 	Overflow uint64
-	// BufferFull entries are among Recorded but not in their timeline's buffer. Those of a request
-	// are counted when its buffer is read, or when a part of the request is handed over before its
-	// end.
+	// BufferFull counts entries that did not fit into the timeline's buffer. Recorded also counts
+	// these entries. For the timeline of a request, the counter changes when the program reads the
+	// buffer, or when the timeline hands over a part of a running request.
 	BufferFull uint64
 	// Delivered counts entries in callbacks, once for each observer.
 	Delivered uint64
-	// ObserverFull counts entries without room in an observer's buffer, once for each observer. A
-	// request's entry that all observers lost, because too many waited, counts once.
+	// ObserverFull counts entries that did not fit into an observer's buffer, once for each
+	// observer. If too many entries wait, all observers lose an entry of a request. Such an entry
+	// counts once.
 	ObserverFull uint64
 }
 
-// Stats are the counts of a process timeline and all its requests, by type.
+// Stats contains the counts for a process timeline and all requests of that timeline, by type.
 type Stats map[Type]TypeStats
 
-// Stats returns the counts, without types never seen. The map is the caller's.
+// Stats returns the counts by type. Stats omits types without any entry. The caller may change the
+// map.
 func (t *Timeline) Stats() Stats {
 	counts := t.engine().Stats()
 	s := make(Stats, len(counts))
@@ -30,7 +34,7 @@ func (t *Timeline) Stats() Stats {
 	return s
 }
 
-// Total returns the sum over all types.
+// Total returns the sum of the counts of all types.
 func (s Stats) Total() TypeStats {
 	var sum TypeStats
 	for _, t := range s {

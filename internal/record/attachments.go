@@ -5,12 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// Attach makes tracer the tracer of t's process timeline, until detach or the next Attach.
+// Attach adds a tracer to t's process timeline. Only the last tracer receives entries. detach
+// removes the tracer. The last remaining tracer then receives the entries.
 func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	return t.root.tracers.attach(t.root, &tracer)
 }
 
-// Tracers returns the tracers of t's process timeline. The last one gets the entries.
+// Tracers returns the attached tracers of t's process timeline, in the order of Attach. Only the
+// last tracer receives entries.
 func (t *Timeline) Tracers() []Tracer {
 	r := t.root
 	r.mu.Lock()
@@ -22,7 +24,8 @@ func (t *Timeline) Tracers() []Tracer {
 	return all
 }
 
-// Meter makes m the meter of t's process timeline, until detach or the next Meter.
+// Meter adds a meter to t's process timeline. Only the last meter receives measures. detach removes
+// the meter. The last remaining meter then receives the measures.
 func (t *Timeline) Meter(m Meter) (detach func()) { return t.root.meters.attach(t.root, &m) }
 
 // attachments are the tracers or the meters of a process timeline.

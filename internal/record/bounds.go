@@ -15,10 +15,10 @@ const (
 	MaxText = 16 << 10 // of an error's text, and of an attribute's value in marks and measures
 )
 
-// Name cuts a name at MaxName.
+// Name cuts a name to at most MaxName bytes.
 func Name(s string) string { return cut(s, MaxName) }
 
-// Key cuts an attribute's key at MaxKey.
+// Key cuts the key of an attribute to at most MaxKey bytes.
 func Key(s string) string { return cut(s, MaxKey) }
 
 func cut(s string, limit int) string {
@@ -29,7 +29,8 @@ func cut(s string, limit int) string {
 	return b.print(func(p *printer) { p.str(s) })
 }
 
-// Contents returns the number of bytes that attributes refer to.
+// Contents returns the memory that the keys and values of attrs refer to, in bytes. The slice attrs
+// itself does not count.
 func Contents(attrs []slog.Attr) (n int) {
 	for i := range attrs {
 		n += len(attrs[i].Key) + valueSize(attrs[i].Value)

@@ -67,5 +67,5 @@ func (r *root) followWall() {
 	}
 }
 
-// Milliseconds returns d as a DOMHighResTimeStamp: a number of milliseconds.
+// Milliseconds converts d to a DOMHighResTimeStamp, which counts milliseconds.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

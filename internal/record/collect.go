@@ -147,7 +147,8 @@ func (r *root) notify(e Entry) {
 	}
 }
 
-// Deliver calls the observers on the calling goroutine: see [observer.Timeline.Deliver].
+// Deliver calls the observers on the calling goroutine. [observer.Timeline.Deliver] documents the
+// guarantees.
 func (t *Timeline) Deliver() {
 	t.Flush()
 	t.root.deliver()

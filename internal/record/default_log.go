@@ -14,12 +14,15 @@ import (
 	"time"
 )
 
-// LogTo returns the handler that a handler around next must call: next itself, unless next is
-// slog's default handler. The default handler prints through package log. If the handler around it
-// becomes slog's default, [slog.SetDefault] sends package log's lines to that handler: the handler
-// would call itself, and the program would hang. LogTo's handler prints the same lines to the
-// destination that package log has when LogTo is called. Asking package log later could deadlock:
-// package log may hold its lock.
+// LogTo returns a handler for the destination of a wrapping handler. The wrapping handler must call
+// this handler instead of next. LogTo returns next itself, unless next is slog's default handler.
+//
+// Without LogTo, the program could hang: slog's default handler prints through package log. If the
+// wrapping handler becomes slog's default, [slog.SetDefault] redirects the lines of package log to
+// the wrapping handler. The wrapping handler would then call itself.
+//
+// The handler of LogTo prints the same lines to the destination that package log uses when LogTo is
+// called. A later look-up of the destination could deadlock, because package log may hold its lock.
 func LogTo(next slog.Handler) slog.Handler {
 	if next == nil || reflect.TypeOf(next).String() != "*slog.defaultHandler" {
 		return next

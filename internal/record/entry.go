@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Type is the entryType of an entry. Package observer declares its own Type, for its signatures.
+// Type is the entryType of an entry. Package observer declares a separate type Type for its public
+// signatures.
 type Type string
 
 // The entry types of a timeline: package observer documents them. The constants are untyped, so
@@ -61,13 +62,13 @@ type kindSet uint32
 
 func (s kindSet) has(k kind) bool { return s&(1<<k) != 0 }
 
-// SupportedEntryTypes returns the types that a timeline takes, in alphabetical order.
+// SupportedEntryTypes returns the types that a timeline records, in alphabetical order.
 func SupportedEntryTypes() []Type { return slices.Clone(kindTypes[1:]) }
 
 // InlineAttrs is how many attributes a call records without an allocation.
 const InlineAttrs = 4
 
-// An Entry is one record of a timeline. Package observer documents observer.Entry and its methods.
+// An Entry is one record of a timeline. observer.Entry documents the type and the methods.
 type Entry struct {
 	name     string
 	start    time.Duration // since the root timeline's origin
@@ -89,11 +90,11 @@ func (e *Entry) Type() Type { return kindTypes[e.kind] }
 // StartTime returns the entry's start since the origin of the timeline that returned the entry.
 func (e *Entry) StartTime() time.Duration { return e.start - e.base }
 
-// Duration returns how long the entry took.
+// Duration returns the duration of the entry.
 func (e *Entry) Duration() time.Duration { return e.duration }
 
-// RecordedAt returns the time of recording since the origin of StartTime. That is the entry's end,
-// or later if the entry was queued, as a measure between two marks is.
+// RecordedAt returns the time of recording, since the origin of StartTime. Usually this time is the
+// end of the entry. For a queued entry, such as a measure between two marks, the time may be later.
 func (e *Entry) RecordedAt() time.Duration { return e.at - e.base }
 
 // Time returns the entry's start by the wall clock.
@@ -104,14 +105,16 @@ func (e *Entry) Time() time.Time {
 	return e.tl.wall(e.start)
 }
 
-// Timeline returns the timeline that recorded the entry, or nil for the zero Entry.
+// Timeline returns the timeline that recorded the entry. Timeline returns nil for the zero Entry.
 func (e *Entry) Timeline() *Timeline { return e.tl }
 
-// Span returns the entry's place in a trace, or zero ids without a span.
+// Span returns the ids of the entry's spans and trace. The ids are zero for an entry without a
+// span.
 func (e *Entry) Span() SpanIDs { return e.ids }
 
 // NumAttrs returns the number of attributes.
 func (e *Entry) NumAttrs() int { return len(e.attrs) }
 
-// Attrs ranges over the attributes. Entries share lists: do not change the elements of a list.
+// Attrs iterates over the attributes. Copies of an entry share list values: do not change the
+// elements of a list.
 func (e *Entry) Attrs() iter.Seq[slog.Attr] { return slices.Values(e.attrs) }

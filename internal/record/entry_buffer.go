@@ -116,16 +116,17 @@ func (t *Timeline) lockBuffer() *entryBuffer {
 	return t.buffer
 }
 
-// Read returns the entries in t's buffer, in the order of recording. Do not change the entries.
+// Read returns the entries in t's buffer, in the order of recording. The caller must not change the
+// entries.
 func (t *Timeline) Read() []Entry {
 	b := t.lockBuffer()
 	defer t.mu.Unlock()
 	return b.entries
 }
 
-// Clear removes the entries of type typ from t's buffer and returns their number. With names, Clear
-// removes only entries with one of the names; "" is a name, too. The buffers of observers do not
-// change.
+// Clear removes the entries of type typ from t's buffer and returns the number of removed entries.
+// With names, Clear removes only entries with one of the names. The empty string counts as a name.
+// Clear does not change the buffers of observers.
 func (t *Timeline) Clear(typ Type, names ...string) int {
 	k, ok := kindOf(typ)
 	if !ok {
@@ -193,8 +194,8 @@ func (b *entryBuffer) index() {
 	b.indexed = len(b.entries)
 }
 
-// Latest returns the start of the most recent mark with the name, since t's origin (User Timing 3,
-// "convert a mark to a timestamp").
+// Latest returns the start of the most recent mark with the name (User Timing 3, "convert a mark to
+// a timestamp"). The start is relative to t's origin. ok is false if Latest finds no mark.
 func (t *Timeline) Latest(name string) (at time.Duration, ok bool) {
 	const few = 128 // entries: a search is quicker than an index
 	name = Name(name)

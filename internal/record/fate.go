@@ -24,31 +24,34 @@ func (u *Unit) hasEnded() bool { return u.fate.Load() >= fateEnded }
 // undecided reports whether the unit's end decides its fate. The journal keeps everything for that.
 func (u *Unit) undecided() bool { return u.fate.Load() == fateUndecided }
 
-// Tentative reports whether the unit is, or was, undecided.
+// Tentative reports whether the unit is undecided, or was undecided before the unit's end.
 func (u *Unit) Tentative() bool {
 	f := u.fate.Load()
 	return f == fateUndecided || f >= fateDiscarded
 }
 
-// Discarded reports whether the unit was discarded.
+// Discarded reports whether [Unit.Discard] ended the unit.
 func (u *Unit) Discarded() bool { return u.fate.Load() == fateDiscarded }
 
 // Exported reports whether [Unit.Export] ended the unit.
 func (u *Unit) Exported() bool { return u.fate.Load() == fateExported }
 
-// End ends a unit with its root span, which has no entry. The receiver gets all within 100 ms.
+// End ends the unit and hands over the root span. The timeline records no entry for the root span.
+// The receiver receives all records within 100 ms. An undecided unit is kept.
 func (u *Unit) End(root Span) {
 	u.close(fateEnded, fateKept)
 	u.finish(root)
 }
 
-// Export ends an undecided unit as End does. The receiver exports the unit: see [Unit.Exported].
+// Export ends an undecided unit as End does. The receiver then exports the unit: see
+// [Unit.Exported].
 func (u *Unit) Export(root Span) {
 	u.close(fateExported, fateExported)
 	u.finish(root)
 }
 
-// Discard ends an undecided unit with its root span. Observers get its entries, the receiver none.
+// Discard ends an undecided unit. Observers receive the unit's entries. The receiver receives
+// nothing. root is the unit's root span.
 func (u *Unit) Discard(root Span) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
@@ -59,9 +62,9 @@ func (u *Unit) Discard(root Span) {
 	u.drop()
 }
 
-// Close ends a unit without a root: Close delivers the unit's entries, disconnects its observers
-// and empties its buffer. A later entry, of a goroutine that outlives the request, still reaches
-// the observers of the parents and the tracing system.
+// Close ends a unit without a root span. Close delivers the unit's entries, disconnects the unit's
+// observers and empties the buffer. If a goroutine records an entry later, the tracing system and
+// the observers of the parent timelines still receive the entry.
 func (u *Unit) Close() { u.End(nil) }
 
 // close gives an open unit one fate, and an undecided unit another. A unit that has ended keeps its

@@ -19,12 +19,12 @@ const (
 	GoexitText = "!GOEXIT"
 )
 
-// Freeze returns attrs in the form that an entry holds: package observer documents the rules and
-// the bounds. Freeze returns attrs itself if all values are scalars. [Place.Record] and
-// [Timeline.NewEntry] call Freeze. A caller needs Freeze only if it records the attributes later,
-// as marks.Start does.
+// Freeze converts attributes to the form that entries store. Package observer documents the rules
+// and the bounds. If all values are scalars, Freeze returns attrs itself. [Place.Record] and
+// [Timeline.NewEntry] call Freeze. Call Freeze directly only to record the attributes later, as
+// marks.Start does.
 //
-// If a method of the program calls runtime.Goexit, Record still records the entry, and NewEntry
+// If a method of the program calls runtime.Goexit, Record still records the entry, but NewEntry
 // returns no entry.
 func Freeze(attrs []slog.Attr) []slog.Attr {
 	if _, ok := scalars(attrs); ok {

@@ -59,7 +59,8 @@ const (
 	getsMarkAlone // without its span, which has ended or has no room for the mark
 )
 
-// SpanMarks is the timeline's data about the marks of a span. The timeline's mu guards them.
+// SpanMarks stores the timeline's data about the marks of one span. The timeline's mu guards the
+// fields.
 type SpanMarks struct {
 	last    int32  // the index of the last mark in the journal, plus 1; 0 without a mark
 	count   int32  // of marks in the journal
@@ -67,13 +68,14 @@ type SpanMarks struct {
 	dropped uint32 // marks that were lost before the span's end
 }
 
-// Len returns the number of the finished span's marks in the journal.
+// Len returns the number of marks that the journal contains for the finished span.
 func (m *SpanMarks) Len() int { return int(m.count) }
 
-// Dropped returns the number of marks that the finished span lost before its end.
+// Dropped returns the number of marks that were lost before the end of the span.
 func (m *SpanMarks) Dropped() int { return int(m.dropped) }
 
-// End records that the span has finished. The timeline's mu is held, unless the span has no unit.
+// End records that the span has finished. The caller holds the timeline's mu, unless the span
+// belongs to no unit.
 func (m *SpanMarks) End() { m.skip = -1 }
 
 func (m *SpanMarks) ended() bool { return m.skip < 0 }
@@ -158,8 +160,8 @@ func (j *journal) free() {
 	journals.Put(j)
 }
 
-// A Finished is a part of a unit's journal: finished spans with their marks, and measures. A
-// Finished is valid during the call of HandOver only.
+// A Finished is a part of a unit's journal. A Finished contains measures, and finished spans with
+// their marks. A Finished is valid only during the call of HandOver.
 type Finished struct {
 	journal  *journal
 	unit     *Unit // nil for a span without a unit
@@ -180,10 +182,10 @@ type Item struct {
 	Attrs    []slog.Attr   // of the entry, frozen
 }
 
-// Unit returns the unit, or nil for a span without a unit.
+// Unit returns the unit of the journal. Unit returns nil for a span without a unit.
 func (f *Finished) Unit() *Unit { return f.unit }
 
-// Refused returns the number of spans and measures that an undecided unit could not keep.
+// Refused returns the number of spans and measures that did not fit into an undecided unit.
 func (f *Finished) Refused() uint32 {
 	if f.unit == nil {
 		return 0
@@ -193,10 +195,11 @@ func (f *Finished) Refused() uint32 {
 	return f.unit.refused
 }
 
-// Len returns the number of places for items.
+// Len returns the number of places in f. The places are numbered from 0.
 func (f *Finished) Len() int { return len(f.journal.records) }
 
-// At returns the item at a place, or nil. The item is valid until the next call of At.
+// At returns the item at a place. At returns nil if the place contains no span or measure. The item
+// is valid until the next call of At.
 func (f *Finished) At(place int) *Item {
 	rec, it := &f.journal.records[place], &f.item
 	switch rec.gets {
@@ -212,8 +215,9 @@ func (f *Finished) At(place int) *Item {
 	return it
 }
 
-// Mark returns the mark at a place, and its parent span, if the receiver takes the mark by itself.
-// The receiver gets each mark once.
+// Mark returns the mark at a place, together with the parent span. ok is false unless the receiver
+// takes this mark separately from the finished spans: see [Receiver]. The receiver receives each
+// mark once.
 func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 	rec, taken := &f.journal.records[place], NoMarks
 	if f.unit != nil {
@@ -226,33 +230,37 @@ func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 	return FinishedMark{f, int32(place) + 1}, rec.span, true
 }
 
-// LastMark returns the last mark of a finished span, which is not valid without marks.
+// LastMark returns the last mark of a finished span. If the span contains no mark, the result is
+// not valid.
 func (f *Finished) LastMark(s Span) FinishedMark { return FinishedMark{f, s.Marks().last} }
 
-// A FinishedMark is a mark of a finished span, or a mark that the receiver takes by itself.
+// A FinishedMark is a mark of a finished span, or a mark that the receiver takes without a span.
 type FinishedMark struct {
 	finished *Finished
 	place    int32 // plus 1; 0 without a mark
 }
 
-// Valid reports whether m is a mark: see [Finished.LastMark] and [FinishedMark.Previous].
+// Valid reports whether m refers to a mark. [Finished.LastMark] and [FinishedMark.Previous] return
+// invalid marks after the last result.
 func (m FinishedMark) Valid() bool { return m.place > 0 }
 
 func (m FinishedMark) record() *journalRecord { return &m.finished.journal.records[m.place-1] }
 
-// Alone reports whether the span lacks the mark: the span had ended, or had no room.
+// Alone reports whether the parent span does not contain the mark. The reason is that the span had
+// ended or was full.
 func (m FinishedMark) Alone() bool { return m.record().gets == getsMarkAlone }
 
 // Name returns the mark's name.
 func (m FinishedMark) Name() string { return m.record().name }
 
-// Time returns the time of the mark by the wall clock.
+// Time returns the wall-clock time of the mark.
 func (m FinishedMark) Time() time.Time { return m.finished.anchor.Add(m.record().start) }
 
-// Attrs returns the mark's attributes, which are frozen.
+// Attrs returns the frozen attributes of the mark.
 func (m FinishedMark) Attrs() []slog.Attr { return m.finished.journal.attributes(m.record()) }
 
-// Previous returns the previous mark of the same span.
+// Previous returns the previous mark of the same span. The result is not valid if m is the first
+// mark.
 func (m FinishedMark) Previous() FinishedMark {
 	return FinishedMark{m.finished, m.record().previous}
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// LogGroups are the groups of WithGroup calls on a [slog.Handler], from the outermost to the
-// innermost. LogGroups are immutable: Open and With return new ones.
+// LogGroups stores the groups of WithGroup calls on a [slog.Handler], from the outermost group to
+// the innermost group. LogGroups values are immutable. Open and With return new values.
 type LogGroups []logGroup
 
 type logGroup struct {
@@ -14,12 +14,12 @@ type logGroup struct {
 	attrs []slog.Attr
 }
 
-// Open returns the groups with one more group inside.
+// Open returns a copy of g with one more innermost group.
 func (g LogGroups) Open(name string) LogGroups {
 	return append(slices.Clip(g), logGroup{name: name})
 }
 
-// With returns the groups with more attributes in the innermost group. g must not be empty.
+// With returns a copy of g with attrs added to the innermost group. g must not be empty.
 func (g LogGroups) With(attrs []slog.Attr) LogGroups {
 	g = slices.Clone(g)
 	last := &g[len(g)-1]
@@ -27,7 +27,7 @@ func (g LogGroups) With(attrs []slog.Attr) LogGroups {
 	return g
 }
 
-// Around returns the attributes of r inside the groups, without empty groups.
+// Around returns the attributes of r, enclosed in the groups of g. Around omits empty groups.
 func (g LogGroups) Around(r slog.Record) []slog.Attr {
 	inner := make([]slog.Attr, 0, r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool {

@@ -5,20 +5,22 @@ import (
 	"time"
 )
 
-// A Meter aggregates the durations of measures. A Meter gets every measure with a name that it
-// wants once, under any span or none. The methods are called on the goroutine that records,
-// concurrently and without a lock. They must not block or panic.
+// A Meter aggregates the durations of measures. The timeline passes each measure with a wanted name
+// to the meter once. The measure may belong to any span or to no span. The timeline calls the
+// methods on the goroutine that records, concurrently and without a lock. The methods must not
+// block or panic.
 type Meter interface {
-	// Wants reports whether the meter aggregates measures of the name. The answer may change.
+	// Wants reports whether the meter aggregates measures with the name. The result may change.
 	Wants(name string) bool
 
-	// Measured takes a measure after the timeline and the tracer. span is the measure's [Opened],
-	// or else the parent span, or nil. The other arguments are as in [Measured].
+	// Measured aggregates one measure. The timeline and the tracer process the measure first. span
+	// is the [Opened] of the measure, or else the parent span, or nil. The other arguments are
+	// described at [Measured].
 	Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *Failure)
 }
 
-// WantsMeasure reports whether the timeline, the tracer or the meter wants a measure of the name.
-// If only the meter does, p becomes a place for the meter alone.
+// WantsMeasure reports whether the timeline, the tracer or the meter wants a measure with the name.
+// If only the meter wants the measure, WantsMeasure sets p.To to ToMeter.
 func (p *Place) WantsMeasure(name string) bool {
 	if p.Wants(Measure) {
 		return true

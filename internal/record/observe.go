@@ -9,12 +9,13 @@ import (
 var errClosed = errors.New(
 	"observer: the timeline is closed: its request is over and it records nothing more")
 
-// A Batch has the entries for one callback, in the order of recording.
+// A Batch contains the entries for one callback, in the order of recording.
 type Batch struct {
 	Entries []Entry
 
-	// Dropped is the number of entries of the observed types without room in the timeline's buffer
-	// (PT-29). HasDropped is true in the first batch after Register.
+	// Dropped is the number of entries that did not fit into the timeline's buffer (PT-29). Only
+	// entries of the observed types count. HasDropped is true only in the first batch after
+	// Register.
 	Dropped    uint64
 	HasDropped bool
 }
@@ -27,7 +28,8 @@ type Registration struct {
 	MaxBuffer int    // entries before a callback; further entries are lost as ObserverFull
 }
 
-// An Observer is a callback of a timeline. A callback may call the methods of its observer.
+// An Observer calls a callback for the entries of a timeline. The callback may call the methods of
+// the Observer.
 type Observer struct {
 	tl       *Timeline
 	callback func(Batch)
@@ -45,13 +47,13 @@ type Observer struct {
 	dropped    uint64 // the final count of drops, after the end of the timeline
 }
 
-// NewObserver returns an observer that is not registered.
+// NewObserver returns an unregistered observer. Call [Observer.Register] to register the observer.
 func (t *Timeline) NewObserver(callback func(Batch)) *Observer {
 	return &Observer{tl: t, callback: callback}
 }
 
-// Register registers o, or changes what o gets. Register returns an error if the timeline is
-// closed.
+// Register registers the observer, or changes the options of a registered observer. Register
+// returns an error if the timeline is closed.
 func (o *Observer) Register(opts Registration) error {
 	r, types := o.tl.root, kindsOf(opts.Types)
 	r.mu.Lock()
@@ -117,7 +119,7 @@ func kindsOf(types []Type) (set kindSet) {
 	return set
 }
 
-// Disconnect unregisters the observer and empties its buffer.
+// Disconnect unregisters the observer and empties the observer's buffer.
 func (o *Observer) Disconnect() {
 	r := o.tl.root
 	r.lock() // earlier entries belong to the old registration
@@ -126,7 +128,8 @@ func (o *Observer) Disconnect() {
 	o.empty()
 }
 
-// TakeRecords empties the observer's buffer, and returns the entries in the order of recording.
+// TakeRecords empties the observer's buffer. TakeRecords returns the removed entries in the order
+// of recording.
 func (o *Observer) TakeRecords() []Entry {
 	r := o.tl.root
 	r.lock()
@@ -134,7 +137,7 @@ func (o *Observer) TakeRecords() []Entry {
 	return o.empty()
 }
 
-// Lost returns the number of entries without room in the observer's buffer.
+// Lost returns the number of entries that did not fit into the observer's buffer.
 func (o *Observer) Lost() uint64 {
 	r := o.tl.root
 	r.lock()
@@ -242,5 +245,5 @@ func (o *Observer) countDropped() {
 	}
 }
 
-// Logger returns the logger of t's process timeline.
+// Logger returns the logger of the process timeline that t belongs to.
 func (t *Timeline) Logger() *slog.Logger { return t.root.logger }

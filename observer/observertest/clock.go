@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Clock is a timeline's clock that a test moves by hand: its Now is a TimelineOptions.Clock. The
-// zero Clock stands at the timeline's origin. A Clock is safe for concurrent use.
+// A Clock is a timeline's clock that a test advances. Use the method Now as TimelineOptions.Clock.
+// The zero Clock shows the timeline's origin. A Clock is safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex // guards now
 	now time.Duration
@@ -19,8 +19,7 @@ func (c *Clock) Now() time.Duration {
 	return c.now
 }
 
-// Advance moves the clock. Advance panics if d is negative: a timeline's clock does not go
-// backwards.
+// Advance adds d to the time of the clock. Advance panics if d is negative.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("observertest: Clock.Advance(" + d.String() +

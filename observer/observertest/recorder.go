@@ -10,9 +10,10 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A Recorder records the entries of its timeline and of the children of that timeline, except for
-// garbage collections ([observer.GC]). A Recorder is safe for concurrent use. The timeline runs no
-// tasks by itself: Entries, Names, Reset and the timeline's Deliver call other observers.
+// A Recorder records the entries of Timeline and of all child timelines. A Recorder does not record
+// garbage collections ([observer.GC]). A Recorder is safe for concurrent use. Timeline runs no
+// tasks in the background. Other observers receive entries only when the test calls Entries, Names,
+// Reset or Timeline.Deliver.
 type Recorder struct {
 	Timeline *observer.Timeline
 	Clock    *Clock // of the timeline; the test moves it; nil for [NewTimedRecorder]
@@ -21,13 +22,13 @@ type Recorder struct {
 	entries []observer.Entry
 }
 
-// NewRecorder returns a Recorder with a Clock.
+// NewRecorder returns a Recorder with a Clock that the test advances.
 func NewRecorder() *Recorder {
 	clock := &Clock{}
 	return newRecorder(clock, clock.Now)
 }
 
-// NewTimedRecorder returns a Recorder on the monotonic clock.
+// NewTimedRecorder returns a Recorder that uses the monotonic clock.
 func NewTimedRecorder() *Recorder { return newRecorder(nil, nil) }
 
 func newRecorder(clock *Clock, now func() time.Duration) *Recorder {
@@ -49,13 +50,13 @@ func newRecorder(clock *Clock, now func() time.Duration) *Recorder {
 	return r
 }
 
-// Context returns a context under which package marks records on r's timeline.
+// Context returns a child of parent. Package marks records on r's timeline under this context.
 func (r *Recorder) Context(parent context.Context) context.Context {
 	return observer.NewContext(parent, r.Timeline)
 }
 
-// Entries returns the entries that match any filter, or all without a filter, sorted by start.
-// Entries of equal start are in the order of recording.
+// Entries returns the entries that match at least one filter, sorted by start. Without a filter,
+// Entries returns all entries. Entries with equal starts stay in the order of recording.
 func (r *Recorder) Entries(f ...observer.Filter) []observer.Entry {
 	r.Timeline.Deliver()
 	r.mu.Lock()
@@ -78,7 +79,7 @@ func (r *Recorder) Names(typ observer.Type) []string {
 	return names
 }
 
-// Reset discards the entries.
+// Reset discards the entries that were recorded so far.
 func (r *Recorder) Reset() {
 	r.Timeline.Deliver()
 	r.mu.Lock()
