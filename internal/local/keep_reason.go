@@ -1,6 +1,6 @@
 package local
 
-// A KeepReason is the reason to keep a whole request. Package bridge defines the policy.
+// A KeepReason is the reason why a policy keeps a whole request. Package bridge defines the policy.
 type KeepReason uint8
 
 // The reasons.
@@ -18,7 +18,8 @@ const (
 // sampler dropped. OpenTelemetry's conventions define no such attribute.
 const KeepReasonKey = "perfline.keep.reason"
 
-// String returns the value of the attribute: chosen, failed, slow or share; and "" for NotKept.
+// String returns the value of the attribute: "chosen", "failed", "slow" or "share". String returns
+// "" for NotKept.
 func (r KeepReason) String() string {
 	if r >= KeepReasons {
 		return ""

@@ -27,13 +27,13 @@ const (
 var classNames = [Classes][2]string{{"request", "requests"}, {"stream", "streams"},
 	{"background", "background"}, {"housekeeping", "housekeeping"}}
 
-// String returns the name of a class, such as "stream".
+// String returns the name of the class, such as "stream".
 func (c Class) String() string { return classNames[min(c, Housekeeping)][0] }
 
-// Plural returns the plural of a class's name, such as "streams".
+// Plural returns the plural of the class's name, such as "streams".
 func (c Class) Plural() string { return classNames[min(c, Housekeeping)][1] }
 
-// A Root is the end of a local root: a span without a parent in this process.
+// A Root describes an ended local root. A local root is a span without a parent in this process.
 type Root struct {
 	TraceID    trace.TraceID
 	SpanID     trace.SpanID
@@ -45,11 +45,11 @@ type Root struct {
 	Refused    uint32 // spans that found no room in memory before the keep policy decided
 }
 
-// Took returns the duration.
+// Took returns the duration of the local root.
 func (r *Root) Took() time.Duration { return r.End.Sub(r.Start) }
 
-// ClassOf returns the class of a local root. job and stream report whether the root has the
-// attribute of that name.
+// ClassOf returns the class of a local root. job and stream report whether the attributes
+// record.JobKey and record.StreamKey are true.
 func ClassOf(kind trace.SpanKind, name string, job, stream bool) Class {
 	switch {
 	case !job && kind != trace.SpanKindServer && kind != trace.SpanKindConsumer:
@@ -80,11 +80,11 @@ func isHousekeeping(name string) bool {
 	})
 }
 
-// An ID identifies a local root, or any span.
+// An ID identifies a span, such as a local root, by trace id and span id.
 type ID struct {
 	Trace trace.TraceID
 	Span  trace.SpanID
 }
 
-// ID returns the id of r.
+// ID returns the trace id and the span id of r.
 func (r Root) ID() ID { return ID{r.TraceID, r.SpanID} }

@@ -69,8 +69,8 @@ func (s shared) from(n int) shared {
 	return s
 }
 
-// A Writer writes encoded items to memory that users of the items share: see [Spans.Retain]. The
-// zero value is ready for use. Only one goroutine may use a Writer at a time.
+// A Writer stores encoded items in blocks of memory. Users of the items share the blocks: see
+// [Spans.Retain]. The zero value is ready for use. Only one goroutine may use a Writer at a time.
 type Writer struct {
 	filling *block // nil before the first item
 	used    int    // bytes of filling
@@ -81,7 +81,7 @@ func (w *Writer) begin() {
 	w.filling, w.used = newBlock(), 0
 }
 
-// Next returns an empty slice to which the caller appends encoded items.
+// Next returns an empty slice. The caller appends encoded items to the slice.
 func (w *Writer) Next() []byte {
 	if w.filling == nil || blockSize-w.used < minFree {
 		w.begin()
@@ -89,18 +89,18 @@ func (w *Writer) Next() []byte {
 	return w.filling.bytes[w.used:w.used]
 }
 
-// Full reports whether the block has little room after these items, which the caller has appended
-// to the result of Next. The caller saves copies with a new block.
+// Full reports whether the block is almost full after items. The caller appended items to the
+// result of Next. If Full returns true, a new block saves the caller copies.
 func (*Writer) Full(items []byte) bool { return cap(items)-len(items) < minFree/4 }
 
-// Spans returns spans with bytes that the caller has appended to the result of Next. The caller
-// must release the spans.
+// Spans stores the bytes of s, and returns s with the stored bytes. The caller appended the bytes
+// to the result of Next. The caller must release the result.
 func (w *Writer) Spans(s Spans) Spans {
 	s.Bytes, s.shared = w.take(s.Bytes)
 	return s
 }
 
-// Records returns records as Spans returns spans.
+// Records stores records in the same way as [Writer.Spans] stores spans.
 func (w *Writer) Records(r Records) Records {
 	r.Bytes, r.shared = w.take(r.Bytes)
 	return r

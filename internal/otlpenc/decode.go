@@ -13,7 +13,7 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A Header holds the ids and the times of a span.
+// A Header contains the ids and the times of a span.
 type Header struct {
 	TraceID    trace.TraceID
 	SpanID     trace.SpanID
@@ -26,7 +26,7 @@ type Header struct {
 // Duration returns the time from the span's start to its end.
 func (h Header) Duration() time.Duration { return h.End.Sub(h.Start) }
 
-// A Span is a decoded span. A Span shares no memory with the bytes.
+// A Span is a decoded span. A Span shares no memory with the encoded bytes.
 type Span struct {
 	Header
 	Group      *Group // with the resource and the scope
@@ -41,9 +41,9 @@ type Span struct {
 	DroppedAttributes, DroppedEvents, DroppedLinks int
 }
 
-// First reads the header of the first span into h, and returns the size of that span in bytes.
-// First allocates nothing. First returns an error if the bytes do not begin with a span; h is
-// invalid then. s must not be empty.
+// First decodes the header of the first span into h, and returns the size of the span in bytes. If
+// the bytes do not begin with a span, First returns an error, and h is invalid. s must not be
+// empty. First allocates nothing on success.
 func (s Spans) First(h *Header) (size int, err error) {
 	*h = Header{Start: epoch, End: epoch}
 	rest := otlpwire.Fields(s.Bytes)
@@ -57,7 +57,7 @@ func (s Spans) First(h *Header) (size int, err error) {
 	return len(s.Bytes) - len(rest), nil
 }
 
-// All decodes and yields the spans in order, until the first error.
+// All decodes and yields the spans in order. All stops after the first error.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		for b := otlpwire.Fields(s.Bytes); len(b) > 0; {

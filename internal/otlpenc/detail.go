@@ -15,22 +15,22 @@ import (
 // MaxPlain bounds the number of plain attributes: [Plain] compares each key with all others.
 const MaxPlain = 8
 
-// Extra holds further attributes and events of a span, in addition to the Snapshot.
+// Extra contains attributes and events that [Snapshot.Append] adds to the span.
 type Extra struct {
 	Attributes func([]byte) []byte // appends attributes by an [AttributeWriter]; may be nil
 	Detail     []slog.Attr         // plain attributes
 	Events     func([]byte) []byte // appends events by [AppendEvent]; may be nil
 }
 
-// An AttributeWriter appends attributes of a span. Keys must be UTF-8.
+// An AttributeWriter appends encoded attributes of a span to Bytes. Keys must be valid UTF-8.
 type AttributeWriter struct{ Bytes []byte }
 
-// Text appends a text.
+// Text appends a text attribute. U+FFFD replaces invalid UTF-8 in value.
 func (w *AttributeWriter) Text(key attribute.Key, value string) {
 	w.Bytes = otlpwire.AppendTextAttribute(w.Bytes, spanAttributes, string(key), text.Valid(value))
 }
 
-// Int appends a number.
+// Int appends an integer attribute.
 func (w *AttributeWriter) Int(key attribute.Key, value int64) {
 	w.Bytes = otlpwire.AppendNumber(
 		w.Bytes, spanAttributes, string(key), otlpwire.ValueInt, uint64(value))
@@ -41,7 +41,7 @@ func (w *AttributeWriter) KeyValues(attrs []attribute.KeyValue) {
 	w.Bytes = otlpwire.AppendAttributes(w.Bytes, spanAttributes, attrs, 0)
 }
 
-// AppendEvent appends an event with plain attributes to a span.
+// AppendEvent appends an encoded event of a span. The attributes must be plain: see [Plain].
 func AppendEvent(b []byte, at time.Time, name string, attrs []slog.Attr) []byte {
 	b, start := otlpwire.BeginMessage(b, spanEvents)
 	b = otlpwire.AppendFixed64(b, eventTime, otlpwire.Nanos(at))
@@ -50,9 +50,12 @@ func AppendEvent(b []byte, at time.Time, name string, attrs []slog.Attr) []byte 
 	return otlpwire.EndMessage(b, start)
 }
 
-// Plain reports whether the encoder writes the attributes of a timeline's entry without changes:
-// [MaxPlain] attributes at most, with scalar values and with keys that are neither empty nor
-// repeated.
+// Plain reports whether the encoder writes attrs without changes. Plain attributes meet these
+// conditions:
+//
+//   - There are at most [MaxPlain] attributes.
+//   - All values are scalar.
+//   - No key is empty, and no key occurs twice.
 func Plain(attrs []slog.Attr) bool {
 	if len(attrs) > MaxPlain {
 		return false
@@ -71,9 +74,12 @@ func Plain(attrs []slog.Attr) bool {
 	return true
 }
 
-// Value converts a frozen value of an entry: see Freeze of internal/record for the kinds of values.
-// Durations become nanoseconds, and times become nanoseconds since the Unix epoch. An unsigned
-// number above the range of int64 becomes text.
+// Value converts a frozen value of an entry. Function Freeze of internal/record lists the kinds of
+// values.
+//
+//   - Durations become nanoseconds.
+//   - Times become nanoseconds since the Unix epoch.
+//   - Unsigned numbers above the range of int64 become text.
 func Value(v slog.Value) attribute.Value {
 	switch v.Kind() {
 	case slog.KindBool:
@@ -114,7 +120,8 @@ func Value(v slog.Value) attribute.Value {
 	return attribute.Value{} // null
 }
 
-// Detail converts an attribute's value to a value of an entry. Lists and maps become texts.
+// Detail converts an attribute's value to a value of an entry. Booleans, integers and floats remain
+// scalar. All other values become text.
 func Detail(v attribute.Value) slog.Value {
 	switch v.Type() {
 	case attribute.BOOL:

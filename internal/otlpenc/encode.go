@@ -9,9 +9,9 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Encode encodes s, which must have ended, and calls use with this one span. A local root carries
-// its end. Encode allocates nothing, except for lists, maps, invalid UTF-8, and spans of more than
-// 1 KiB.
+// Encode encodes one span and calls use with the result. s must have ended. The result is valid
+// until use returns. If s is a local root, the result contains the [Spans.Root]. Encode allocates
+// nothing, except for lists, maps, invalid UTF-8, and spans of more than 1 KiB.
 func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
 	var room Snapshot
 	span := snapshotOf(s, &room)
@@ -52,7 +52,7 @@ func (s *Snapshot) root(r *local.Root) bool {
 	return true
 }
 
-// HasTrue reports whether the attribute with this key is true.
+// HasTrue reports whether attrs contains key with the value true.
 func HasTrue(attrs []attribute.KeyValue, key attribute.Key) bool {
 	for i := range attrs {
 		if attrs[i].Key == key {

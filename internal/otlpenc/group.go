@@ -10,8 +10,9 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A Group holds the resource and the instrumentation scope of a tracer's spans or a logger's
-// records, encoded once. Groups are identical if their pointers are equal. A Group is immutable.
+// A Group contains the resource and the instrumentation scope of spans or log records. A Group
+// stores the encoded form, so the encoding happens once. Compare groups by pointer. A Group is
+// immutable.
 type Group struct {
 	resource *resource.Resource // nil without a resource
 	scope    instrumentation.Scope
@@ -29,12 +30,12 @@ func (g *Group) Scope() instrumentation.Scope { return g.scope }
 
 const maxGroups = 256
 
-// Groups finds the [Group] of a span or a log record. The zero value is ready for use; a Groups
-// must not be copied. Its methods are safe for concurrent use.
+// Groups finds the [Group] of a span or a log record. The zero value is ready for use. Groups must
+// not be copied. All methods are safe for concurrent use.
 //
-// A Groups stores at most 256 groups with their resources. Then it starts again with an empty list,
-// because a program may make providers and tracers without end. Older groups remain valid. A scope
-// with an older and a newer group appears twice in a request.
+// Groups stores at most 256 groups. The next group replaces the whole list, so memory stays bounded
+// if a program creates tracers without end. Removed groups remain valid. If a scope has a removed
+// and a new group, the scope appears twice in a request.
 type Groups struct {
 	known   atomic.Pointer[[]*Group] // a stored list does not change
 	mu      sync.Mutex               // guards the replacement of known
@@ -48,9 +49,9 @@ func (t *Groups) all() []*Group {
 	return nil
 }
 
-// Group returns the group of items with this resource and this scope. Group compares resources by
-// pointer: all spans of a provider share a pointer. Group takes no lock and allocates nothing if
-// the group exists. A scope with a NaN attribute is an exception, because NaN does not equal NaN.
+// Group returns the group for a resource and a scope. Group compares resources by pointer, because
+// all spans of a provider share one pointer. If the group exists, Group takes no lock and allocates
+// nothing. Scopes with a NaN attribute are an exception, because NaN does not equal NaN.
 func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
 	for _, g := range t.all() {
 		if g.resource == res && g.scope == scope {

@@ -12,9 +12,9 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// A LogRecord holds the data of a log record. A record with an EventName is an event. The resource
-// and the scope belong to the record's [Group]. The encoder omits zero fields, and sends the ids
-// and the trace flags of the SpanContext.
+// A LogRecord contains the data of a log record. A record with an EventName is an event. The
+// record's [Group] contains the resource and the scope. The encoder omits zero fields. From
+// SpanContext, the encoder writes the ids and the trace flags.
 type LogRecord struct {
 	Time              time.Time // of the event
 	ObservedTime      time.Time // of its observation
@@ -29,10 +29,12 @@ type LogRecord struct {
 
 const maxSeverity = 24 // FATAL4
 
-// Append appends r and further attributes as one element of a ScopeLogs message: a tag, a length
-// and the record. The attributes in detail must be plain, see [Plain], and must not repeat a key of
-// r. Append allocates nothing if b has room, except for lists, maps, bytes, invalid UTF-8, or
-// unsigned numbers above the range of int64.
+// Append encodes r and appends one element of a ScopeLogs message: a tag, a length and the record.
+// The record contains the attributes of r and detail. The attributes in detail must be plain: see
+// [Plain]. detail must not repeat keys of r.
+//
+// Append allocates nothing if b is large enough. The exceptions are lists, maps, bytes, invalid
+// UTF-8, and unsigned numbers above the range of int64.
 func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	b = otlpwire.AppendFixed64(b, logTime, otlpwire.Nanos(r.Time))
@@ -60,8 +62,8 @@ func (r *LogRecord) Append(b []byte, detail []slog.Attr) []byte {
 	return otlpwire.EndMessage(b, start)
 }
 
-// Records are encoded log records of one group, with the same rules for their bytes as [Spans]. The
-// exported fields are part of the public API: see bridge.Records.
+// Records are encoded log records of one group. The rules for the bytes are the same as for
+// [Spans]. The exported fields are part of the public API: see bridge.Records.
 type Records struct {
 	group *Group
 	Bytes []byte // encoded records, one after the other
@@ -78,29 +80,34 @@ func NewRecords(group *Group, bytes []byte, count int) Records {
 // Group returns the group of the records.
 func (r Records) Group() *Group { return r.group }
 
-// Records returns s as records: a queue cuts and joins spans and records in the same way.
+// Records converts spans to records, without a copy. A queue cuts and joins spans and records with
+// the same methods.
 func (s Spans) Records() Records { return Records{s.group, s.Bytes, s.Count, s.shared} }
 
-// Retain works like [Spans.Retain].
+// Retain returns r with bytes that do not change until Release: see [Spans.Retain].
 func (r Records) Retain() Records {
 	r.Bytes, r.shared = r.shared.retain(r.Bytes)
 	return r
 }
 
-// Clone returns a copy of r with bytes of its own, which needs no Release.
+// Clone returns a copy of r with a copy of the bytes. The copy needs no Release.
 func (r Records) Clone() Records {
 	r.Bytes, r.shared = slices.Clone(r.Bytes), shared{}
 	return r
 }
 
-// Release works like [Spans.Release].
+// Release ends a use of the bytes: see [Spans.Release].
 func (r Records) Release() { r.shared.release(r.Bytes) }
 
-// RequestSize returns the length of a request with only these records.
+// RequestSize returns the length in bytes of a request with only these records.
 func (r Records) RequestSize() int { return requestSize(r.group, len(r.Bytes)) }
 
-// Join appends others to r, which must be retained, and returns true, if their bytes follow in the
-// same block and the bounds of Cut admit both. others need no Retain then.
+// Join appends others to r without a copy. r must be retained. If Join returns true, others need no
+// Retain. If one of these conditions fails, Join changes nothing and returns false:
+//
+//   - Both belong to the same group.
+//   - The bytes of others follow the bytes of r in the same block.
+//   - Together they contain at most count records and at most the given bytes.
 func (r *Records) Join(others Records, count, bytes int) bool {
 	all := len(r.Bytes) + len(others.Bytes)
 	if r.group != others.group || r.Count+others.Count > count || all > bytes ||
@@ -112,9 +119,9 @@ func (r *Records) Join(others Records, count, bytes int) bool {
 	return true
 }
 
-// Cut returns the first records and the other records, which are empty if all are first. Cut
-// returns at least one first record, and otherwise at most count records of at most the given
-// bytes. Cut allocates nothing, and does not cut malformed records.
+// Cut divides r into the first records and the other records. first contains at most count records
+// and at most the given bytes, but at least one record. If all records fit into first, others is
+// empty. Cut allocates nothing, and does not cut malformed records.
 func (r Records) Cut(count, bytes int) (first, others Records) {
 	if r.Count <= max(count, 1) && len(r.Bytes) <= bytes {
 		return r, Records{}

@@ -9,11 +9,12 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// Spans are encoded spans of one trace and one group. A function with Spans as an argument may read
-// the bytes until it returns, and must not change them. [Spans.Retain] extends that time.
+// Spans are encoded spans of one trace and one group. A function with a Spans argument may read the
+// bytes until the function returns. [Spans.Retain] extends that time. The function must not change
+// the bytes.
 //
-// The exported fields are part of the public API, because bridge.Spans has this underlying type.
-// godoc does not show the fields there, so the comment of bridge.Spans describes them.
+// The exported fields are part of the public API, because Spans is the underlying type of
+// bridge.Spans. The comment of bridge.Spans describes the fields.
 type Spans struct {
 	group   *Group
 	TraceID trace.TraceID
@@ -24,34 +25,34 @@ type Spans struct {
 	shared shared
 }
 
-// NewSpans returns spans of a group, without a local root. The caller sets their TraceID.
+// NewSpans returns spans of a group, without a local root. The caller sets TraceID.
 func NewSpans(group *Group, bytes []byte, count int) Spans {
 	return Spans{group: group, Bytes: bytes, Count: count}
 }
 
-// Group returns the group of the spans. The receivers of Group and Root are pointers, because a
-// copy of Spans has 80 bytes.
+// Group returns the group of the spans. Group and Root use pointer receivers, because a Spans
+// occupies 80 bytes.
 func (s *Spans) Group() *Group { return s.group }
 
-// Root returns the end of the local root, which is the last span, or nil for spans without their
-// local root. A function that retains Spans must copy the Root.
+// Root returns the end of the local root. The local root is the last span. Root returns nil if s
+// does not contain the local root. A function that retains s must copy the Root.
 func (s *Spans) Root() *local.Root { return s.root }
 
-// WithRoot returns s with the end of the local root, which must be the last span. nil means spans
-// without their local root.
+// WithRoot returns s with root as the end of the local root. The local root must be the last span.
+// nil means that s does not contain the local root.
 func (s Spans) WithRoot(root *local.Root) Spans {
 	s.root = root
 	return s
 }
 
-// Retain returns s with bytes that do not change until Release, which the caller must call. The
-// bytes of a [Writer] are shared, and other bytes are copied.
+// Retain returns s with bytes that do not change until Release. The caller must call Release.
+// Retain shares the bytes of a [Writer], and copies other bytes.
 func (s Spans) Retain() Spans {
 	s.Bytes, s.shared = s.shared.retain(s.Bytes)
 	return s
 }
 
-// Clone returns a copy of s with bytes and a root of its own, which needs no Release.
+// Clone returns a copy of s with copies of the bytes and the Root. The copy needs no Release.
 func (s Spans) Clone() Spans {
 	s.Bytes, s.shared = slices.Clone(s.Bytes), shared{}
 	if s.root != nil {
@@ -61,20 +62,20 @@ func (s Spans) Clone() Spans {
 	return s
 }
 
-// Release ends a use of the bytes, which began with Retain or [Writer.Spans]: a Writer may reuse
-// the bytes afterwards. A caller with unknown readers of the bytes leaves them to the garbage
-// collector.
+// Release ends a use of the bytes that began with Retain or [Writer.Spans]. A Writer may reuse the
+// bytes afterwards. If unknown functions may still read the bytes, omit Release: the garbage
+// collector frees the bytes later.
 func (s Spans) Release() { s.shared.release(s.Bytes) }
 
-// RequestSize returns the length of a request with only these spans. A request of several Spans is
-// never longer than the sum of their RequestSizes.
+// RequestSize returns the length in bytes of a request with only these spans. A request of several
+// Spans is never longer than the sum of their sizes.
 func (s Spans) RequestSize() int { return requestSize(s.group, len(s.Bytes)) }
 
 func requestSize(g *Group, n int) int {
 	return otlpwire.FieldSize(len(g.resourceFields) + otlpwire.FieldSize(len(g.scopeFields)+n))
 }
 
-// Encoded are encoded items of one group.
+// Encoded is the type of encoded items of one group: Spans or Records.
 type Encoded interface {
 	Spans | Records
 	parts() (*Group, []byte)
@@ -83,10 +84,10 @@ type Encoded interface {
 func (s Spans) parts() (*Group, []byte)   { return s.group, s.Bytes }
 func (r Records) parts() (*Group, []byte) { return r.group, r.Bytes }
 
-// AppendRequest appends an ExportTraceServiceRequest with all spans, or an ExportLogsServiceRequest
-// with all records, by resource and then by group. Both messages have the same fields. Resources,
-// groups and items keep the order of their first appearance in all. AppendRequest grows b at most
-// once for each resource.
+// AppendRequest appends a complete OTLP request with all items. Spans form an
+// ExportTraceServiceRequest, and records form an ExportLogsServiceRequest. The request contains the
+// items by resource and then by group. Resources, groups and items keep the order of their first
+// appearance. AppendRequest grows b at most once for each resource.
 func AppendRequest[E Encoded](b []byte, all []E) []byte {
 	type part struct { // the ScopeSpans or ScopeLogs of one group
 		group *Group

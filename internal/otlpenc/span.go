@@ -10,8 +10,9 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Append appends s and more as one element of a ScopeSpans message: a tag, a length and the span.
-// Append allocates nothing if b has room, except for lists, maps, bytes and invalid UTF-8.
+// Append encodes s and more, and appends one element of a ScopeSpans message: a tag, a length and
+// the span. Append allocates nothing if b is large enough. The exceptions are lists, maps, bytes
+// and invalid UTF-8.
 func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	sc, parent := &s.SpanContext, &s.Parent

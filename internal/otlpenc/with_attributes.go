@@ -7,9 +7,10 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// WithAttributes appends the spans to b, and appends to each span the attributes that more returns
-// for its id. more must not repeat keys of the span. Limits of spans do not apply. For malformed
-// bytes, WithAttributes returns an error and the spans before them.
+// WithAttributes appends the spans to b with additional attributes. For each span, more returns the
+// additional attributes. more must not repeat keys of the span. WithAttributes ignores the limits
+// of spans. If the bytes are malformed, WithAttributes returns an error and the spans before the
+// error.
 func (s Spans) WithAttributes(
 	b []byte, more func(trace.SpanID) []attribute.KeyValue,
 ) ([]byte, error) {

@@ -21,7 +21,7 @@ const (
 	scopeAttributes    = 3<<3 | Prefixed
 )
 
-// AppendResource appends the resource of a group, and the URL of its schema.
+// AppendResource appends the resource of a group and the URL of the resource's schema.
 func AppendResource(b []byte, r *resource.Resource) []byte {
 	if r == nil {
 		return b
@@ -32,7 +32,7 @@ func AppendResource(b []byte, r *resource.Resource) []byte {
 	return AppendText(b, SchemaURL, r.SchemaURL())
 }
 
-// AppendScope appends the instrumentation scope of a group, and the URL of its schema.
+// AppendScope appends the instrumentation scope of a group and the URL of the scope's schema.
 func AppendScope(b []byte, s instrumentation.Scope) []byte {
 	if s != (instrumentation.Scope{}) {
 		var at int

@@ -6,18 +6,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields are the bytes of an encoded message.
+// Fields contains the bytes of an encoded message.
 type Fields []byte
 
-// A Field is one field of a message. Like protobuf, readers skip a field with an unknown tag: an
-// unknown number, or a known number with another type.
+// A Field is one field of a message. Readers must skip a field with an unknown tag, as protobuf
+// does. The tag of a known number with another type is unknown.
 type Field struct {
 	Tag    uint64
 	Number uint64 // the value of a numeric field
 	Body   []byte // the value of a text, bytes or a message; shares memory with the Fields
 }
 
-// Next removes the first field. b must not be empty. After an error, b is unchanged.
+// Next removes and returns the first field. b must not be empty. After an error, b is unchanged.
 func (b *Fields) Next() (f Field, err error) {
 	num, typ, n := protowire.ConsumeTag(*b)
 	if n < 0 {
@@ -46,7 +46,8 @@ func (b *Fields) Next() (f Field, err error) {
 	return f, nil
 }
 
-// Each calls do for each field, until do returns an error or the message is malformed.
+// Each calls do for each field. Each stops and returns the error if do returns an error or the
+// message is malformed.
 func (b Fields) Each(do func(Field) error) error {
 	for len(b) > 0 {
 		f, err := b.Next()

@@ -34,7 +34,7 @@ const MaxDepth = 30
 // TooDeep is the text in place of a deeper list or map.
 const TooDeep = "nested too deep"
 
-// AppendAttributes appends attributes within depth lists and maps.
+// AppendAttributes appends attributes. depth is the number of lists and maps around the attributes.
 func AppendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue, depth int) []byte {
 	for i := range attrs {
 		b = AppendKeyValue(b, tag, &attrs[i], depth)
@@ -42,7 +42,7 @@ func AppendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue, depth in
 	return b
 }
 
-// AppendKeyValue appends an attribute within depth lists and maps.
+// AppendKeyValue appends an attribute. depth is the number of lists and maps around the attribute.
 func AppendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []byte {
 	key := text.Valid(string(kv.Key))
 	switch kv.Value.Type() {
@@ -60,8 +60,8 @@ func AppendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []b
 	return EndMessage(b, at)
 }
 
-// AppendTextAttribute appends an attribute with a text. The short way for short texts saves a sixth
-// of the time of a span.
+// AppendTextAttribute appends a text attribute. A fast path for short texts saves a sixth of the
+// time to encode a span.
 func AppendTextAttribute(b []byte, tag uint64, key, s string) []byte {
 	n := 6 + len(key) + len(s)
 	if key == "" || n >= 1<<7 {
@@ -76,8 +76,8 @@ func AppendTextAttribute(b []byte, tag uint64, key, s string) []byte {
 	return append(b, s...)
 }
 
-// AppendNumber appends an attribute with an integer or a truth value: field is the value's tag, and
-// n its bits. The key must be UTF-8.
+// AppendNumber appends an integer or boolean attribute. field is the tag of the value, and n
+// contains the bits of the value. The key must be valid UTF-8.
 func AppendNumber(b []byte, tag uint64, key string, field, n uint64) []byte {
 	size := 1 + protowire.SizeVarint(n)
 	all := 4 + len(key) + size
@@ -91,7 +91,8 @@ func AppendNumber(b []byte, tag uint64, key string, field, n uint64) []byte {
 	return protowire.AppendVarint(b, n)
 }
 
-// AppendValue appends an AnyValue within depth lists and maps.
+// AppendValue appends a value as an AnyValue message. depth is the number of lists and maps around
+// the value.
 func AppendValue(b []byte, tag uint64, v attribute.Value, depth int) []byte {
 	b, at := BeginMessage(b, tag)
 	switch v.Type() {

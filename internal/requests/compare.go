@@ -12,14 +12,14 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Part is one side of a comparison.
+// A Part is one of the two requests in a comparison.
 type Part struct {
 	Request Request
 	Profile *profile.Trace // with samples of the request; may be nil
 }
 
-// A Comparison is the difference between a slow and a usual request. All differences are the slow
-// request's time minus the usual request's time. Each list has the largest difference first.
+// A Comparison contains the differences between a slow and a usual request. Each difference is the
+// slow request's time minus the usual request's time. Each list begins with the largest difference.
 type Comparison struct {
 	Slow, Usual Request
 	Spans       []SpanDifference     // by Critical
@@ -38,14 +38,15 @@ type Comparison struct {
 	OtherEngine bool
 }
 
-// A SpanSum sums up the spans of a request that have the same path.
+// A SpanSum contains the number and the total times of a request's spans with one path.
 type SpanSum struct {
 	Count    int
 	Total    time.Duration // of the durations, also of concurrent spans
 	Critical time.Duration // on the critical path, see CriticalPath
 }
 
-// A SpanDifference compares the spans of one path. A path is the names from the root to a span.
+// A SpanDifference compares the spans of one path. The path of a span consists of the names from
+// the root to the span.
 type SpanDifference struct {
 	Name        string // see Row.Name
 	Depth       int    // 0 is the request itself
@@ -54,7 +55,7 @@ type SpanDifference struct {
 	Slow, Usual SpanSum
 }
 
-// Critical returns the difference on the critical path.
+// Critical returns the slow request's time on the critical path, minus the usual request's time.
 func (d SpanDifference) Critical() time.Duration { return d.Slow.Critical - d.Usual.Critical }
 
 // A WaitDifference compares the time that the requests spent in one kind of state.
@@ -63,10 +64,11 @@ type WaitDifference struct {
 	Slow, Usual time.Duration
 }
 
-// Took returns the difference.
+// Took returns the slow request's time minus the usual request's time.
 func (d WaitDifference) Took() time.Duration { return d.Slow - d.Usual }
 
-// A FunctionDifference compares the time of a function and of its calls to the runtime.
+// A FunctionDifference compares the time of a function in the two requests. The time includes calls
+// from the function to the runtime.
 type FunctionDifference struct {
 	Name        string // with the package's path
 	File        string // empty if unknown
@@ -75,24 +77,25 @@ type FunctionDifference struct {
 	Slow, Usual time.Duration
 }
 
-// Took returns the difference.
+// Took returns the slow request's time minus the usual request's time.
 func (d FunctionDifference) Took() time.Duration { return d.Slow - d.Usual }
 
-// Took returns the difference of the durations.
+// Took returns the slow request's duration minus the usual request's duration.
 func (c Comparison) Took() time.Duration { return c.Slow.Duration() - c.Usual.Duration() }
 
-// Compare compares two requests by span, by state and by function. The requests may be of different
-// routes.
+// Compare compares two requests by span, by state and by function. The requests may belong to
+// different routes.
 //
-// Spans correspond if the names from the root to the spans are equal. The roots always correspond,
-// whatever their names. Spans of one path count together.
+// Spans correspond if their paths are equal. A path consists of the names from the root to the
+// span. The roots always correspond, even if their names differ. Compare adds up the spans of one
+// path.
 //
-// Each moment of a request belongs to one span on the critical path ([CriticalPath]). So the
-// differences on the critical path add up to [Comparison.Took]. Time off the critical path counts
-// in Total only.
+// The differences on the critical path add up to [Comparison.Took]. Each moment of a request
+// belongs to one span on the critical path: see [CriticalPath]. Only SpanSum.Total includes time
+// off the critical path.
 //
-// Waits are the causes of the durations. They add up to the duration of a request with an execution
-// trace.
+// Comparison.Waits compares the causes of the durations. The causes add up to the duration of a
+// request with an execution trace.
 func Compare(slow, usual Part) Comparison {
 	c := Comparison{Slow: slow.Request, Usual: usual.Request}
 	tree := &pathTree{children: map[pathKey]int{}}

@@ -11,11 +11,19 @@ const (
 	spanInSentence = 80 // characters
 )
 
-// Sentence locates the difference in one sentence, such as "9.1 ms of the 12 ms more were in
-// sql.conn.query (11 instead of 1)". The sentence names the span with the largest difference on the
-// critical path, and the next span if its difference is a tenth of the whole or more. If the first
-// difference exceeds the whole by a tenth or more, the sentence adds that the rest is opposite. The
-// sentence shortens names, but does not escape them: callers that print the sentence must.
+// Sentence describes the difference in one sentence, such as "9.1 ms of the 12 ms more were in
+// sql.conn.query (11 instead of 1)". Sentence compares times on the critical path:
+//
+//   - The sentence names the two spans with the largest differences in the direction of
+//     [Comparison.Took].
+//   - The sentence ignores differences below a tenth of Took. If no difference is left, the
+//     sentence names no span.
+//   - If the first difference exceeds Took by a tenth or more, the sentence names only the first
+//     span. Then the sentence adds that the rest is opposite.
+//   - If Took is at most a hundredth of the longer duration, the sentence states only the duration.
+//
+// Sentence shortens names, but does not escape names. Callers that print the sentence must escape
+// the sentence.
 func (c Comparison) Sentence() string {
 	took := c.Took()
 	if took.Abs()*100 <= max(c.Slow.Duration(), c.Usual.Duration()) {

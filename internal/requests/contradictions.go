@@ -13,17 +13,19 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Contradictions counts the samples that Samples omits because they contradict the execution trace
-// in q.Waits: samples of running code while no goroutine of their span ran, and samples of waiting
-// code while no goroutine waited. Outside of the execution trace, and without q.Waits, no sample
-// contradicts. t may be nil.
+// Contradictions returns the number of samples that contradict the execution trace in q.Waits.
+// [Samples] omits these samples. t may be nil. A sample contradicts the trace in two cases:
 //
-// The execution trace does not record short spans and measures of marks.Time. Their samples must
-// agree with the goroutines of the span above. If q.Waits omits goroutines, a sample agrees unless
-// another state of its span is known at the time.
+//   - The sample is of running code, but no goroutine of the sample's span ran.
+//   - The sample is of waiting code, but no goroutine of the sample's span waited.
 //
-// A sample agrees if a goroutine of the span ran within a millisecond of the sample's time, and for
-// profile.EngineWindow within a second.
+// Samples outside of the execution trace do not count. Without q.Waits, Contradictions returns 0.
+//
+// Times may differ by a millisecond, and by a second for profile.EngineWindow: see [SampleSkew].
+//
+// The execution trace does not record short spans and measures of marks.Time. Contradictions
+// compares their samples with the goroutines of the span above. If q.Waits omits goroutines, a
+// sample contradicts only a known state of the sample's span at that time.
 func Contradictions(q Request, t *profile.Trace) int {
 	if t == nil || q.Waits == nil {
 		return 0
@@ -39,8 +41,9 @@ func Contradictions(q Request, t *profile.Trace) int {
 	return n
 }
 
-// SampleSkew returns how far the time of a sample of t may be from the same moment in an execution
-// trace: a sample of profile.EngineWindow has the time of its window, which lasts a second.
+// SampleSkew returns the largest possible difference between the time of a sample of t and the same
+// moment in an execution trace. For profile.EngineWindow, the result is a second: a sample carries
+// the time of a window, and a window lasts a second.
 func SampleSkew(t *profile.Trace) time.Duration {
 	if t.Engine == profile.EngineWindow {
 		return time.Second

@@ -14,28 +14,27 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A PathPart is a part of the critical path: a period in which a span determined the duration of
-// its request.
+// A PathPart is a period of the critical path. In this period, Span determined the duration of the
+// request.
 type PathPart struct {
 	Span       *otlpenc.Span
 	Start, End time.Duration // since the request's start
 }
 
-// CriticalPath returns the spans that determined how long the request took, by time. The parts
-// cover the time from the request's start to its end exactly once. Neighbours belong to different
-// spans.
+// CriticalPath returns the spans that determined the duration of the request, in order of time.
+// Each moment of the request belongs to exactly one part. Adjacent parts belong to different spans.
 //
-// CriticalPath follows a span from its end to its start. At each moment the path is in the child
-// that ends last of the children that have begun, and in the span itself after the end of all
-// children. The same rule applies within the child.
+// CriticalPath follows a span from end to start. At each moment, the path is in the running child
+// that ends last. After the end of all children, the path is in the span. The same rules apply
+// within a child.
 //
-// A span can wait only for a child that ends no later than the span. A child that ends later counts
-// as a child of the nearest span above that ends no earlier. Spans that outlive the request, and
-// spans without a duration, are not on the path.
+// A span can wait only for children that end no later than the span. A child that ends later counts
+// as a child of the nearest span above that ends no earlier. The path omits spans that outlive the
+// request and spans without a duration.
 //
-// Measures of package marks often lack children, because code below a measure need not use its
-// context. Spans with the same parent within the time of a measure count as its children, also on
-// another goroutine.
+// Code below a measure of package marks may not use the measure's context. So spans count as
+// children of a measure if they share the measure's parent and lie within the measure's time. These
+// spans may run on other goroutines.
 func CriticalPath(q Request) []PathPart {
 	p := pathFinder{start: q.Root.Start, children: q.awaitable()}
 	p.follow(q.Root, 0, q.Duration())
@@ -142,7 +141,7 @@ func (p *pathFinder) add(s *otlpenc.Span, from, to time.Duration) {
 	p.parts = append(p.parts, PathPart{s, from, to})
 }
 
-// A PathShare is the share of spans with one name and kind in a critical path.
+// A PathShare contains the time on a critical path of all spans with the same name and kind.
 type PathShare struct {
 	Name    string // see Row.Name
 	Spans   int    // on the path
@@ -150,7 +149,7 @@ type PathShare struct {
 	Longest *otlpenc.Span // with the most time on the path
 }
 
-// PathShares sums up a critical path by the names and kinds of its spans, the largest time first.
+// PathShares adds up the times on a critical path by span name and kind. The largest time is first.
 func PathShares(path []PathPart) []PathShare {
 	times := map[*otlpenc.Span]time.Duration{}
 	var spans []*otlpenc.Span

@@ -13,8 +13,8 @@ import (
 
 const leastGroup = 3 // equal rows in a group
 
-// A Group is a set of equal rows, which a waterfall draws as one row: spans with the same parent,
-// name, kind and scope. Other spans may lie between the rows.
+// A Group is a set of equal rows: spans with the same parent, name, kind and scope. A waterfall
+// draws a group as one row. Other spans may lie between the rows.
 type Group struct {
 	Rows    []int         // indices of the equal rows, by start
 	Below   int           // the number of rows below the equal rows
@@ -23,8 +23,8 @@ type Group struct {
 	Slowest int           // the index of the slowest row
 }
 
-// Groups returns the groups of three or more equal rows, by their first rows. rows is the result of
-// Rows or a beginning of the result.
+// Groups returns the groups of three or more equal rows, in the order of their first rows. rows is
+// the result of [Rows], or the first part of the result.
 func Groups(rows []Row) []Group {
 	type key struct {
 		parent int // index of the parent's row

@@ -9,14 +9,14 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// Name returns the name of the span. For a span of kind client, Name appends the called host or
-// database unless the span's name contains them:
+// Name returns the name of the span. For a client span, Name appends the called host or database,
+// unless the span's name contains them:
 //
-//   - HTTP and RPC: the host and the port, as in "GET api.example:8080" and "shop.Stock/Get
-//     stock:9090".
-//   - Databases: the system, with the host or the name of the database, if the span's name is an
-//     operation only, as in "SELECT postgresql db:5433".
-//   - Others: the host and the port, if the span's name is one word.
+//   - HTTP and RPC: Name appends the host and the port, as in "GET api.example:8080" and
+//     "shop.Stock/Get stock:9090".
+//   - Databases: Name appends the system, and the host or the name of the database. The span's name
+//     must be an operation without an object, as in "SELECT postgresql db:5433".
+//   - Others: Name appends the host and the port if the span's name is one word.
 //
 // Name omits the default port of the protocol.
 func (r Row) Name() string {

@@ -9,24 +9,27 @@ import (
 	"github.com/perfline/perfline/internal/local"
 )
 
-// A Query selects requests that meet all its fields. A zero field allows any request.
+// A Query selects requests. A request must match all fields. A zero field matches any request.
 type Query struct {
 	Route string // the exact name of the root span, or of its route in a routes.Table
 
-	// Status is "ok", "error", a class of HTTP such as "5xx", or a whole protocol status such as
-	// "404" or "UNAVAILABLE". "error" and "ok" compare the root span's status, other values compare
-	// its attributes.
+	// Status is one of these values:
+	//
+	//   - "ok" or "error": the status of the root span.
+	//   - A class of HTTP, such as "5xx", or a complete protocol status, such as "404" or
+	//     "UNAVAILABLE". Search compares these values with the root span's attributes.
 	Status string
 
 	MinTook, MaxTook time.Duration // the duration is in [MinTook, MaxTook); MaxTook 0 is no bound
 	From, To         time.Time     // the end is in [From, To)
 
-	// Attribute is "key" or "key=value", an attribute of any span or mark of the request. Both
-	// match exactly. The key ends at the first "=". Other values than texts match as printed.
+	// Attribute is "key" or "key=value". The request matches if any span or mark contains the
+	// attribute. Key and value must be equal. The key ends at the first "=". Search compares
+	// numbers and other values in their printed form.
 	Attribute string
 
-	// Text is a part of the name of any span or mark, or the beginning of the trace id, in upper or
-	// lower case.
+	// Text is a part of the name of a span or mark, or the beginning of the trace id. Search
+	// ignores case.
 	Text string
 
 	Classes []local.Class // nil finds requests and streams
@@ -35,7 +38,8 @@ type Query struct {
 
 const defaultLimit = 100
 
-// Check returns an error that names the first field that no request can meet, or nil.
+// Check returns an error if no request can match the query. The error names the first invalid
+// field.
 func (q Query) Check() error {
 	key, _, _ := strings.Cut(q.Attribute, "=")
 	switch {

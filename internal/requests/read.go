@@ -6,25 +6,31 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Requests returns the newest requests, the newest first.
+// Requests returns the newest requests. The newest request is first.
 func (r *Recent) Requests() []Snapshot { return r.read(r.newest.newestFirst) }
 
-// Slowest returns the slowest requests of the last hour, the slowest first.
+// Slowest returns the slowest requests of the last hour. The slowest request is first.
 func (r *Recent) Slowest() []Snapshot { return r.read(r.slowestFirst) }
 
-// KeptRequests returns the newest requests that a bridge.KeepPolicy kept, the newest first.
+// KeptRequests returns the newest requests that a bridge.KeepPolicy kept. The newest request is
+// first.
 func (r *Recent) KeptRequests() []Snapshot { return r.read(r.keptRequests.newestFirst) }
 
-// Background returns the newest root spans that are no request, the newest first.
+// Background returns the newest root spans that are not requests. The newest span is first.
 func (r *Recent) Background() []Snapshot { return r.read(r.background.newestFirst) }
 
-// All returns the lists of Requests, Slowest and KeptRequests, the examples, and the list of
-// Background. The examples are the first request of each cell of the routes' heat maps, see
-// [routes.CellOf], the newest first. Streams are no examples. A request in several lists appears
-// several times.
+// All returns five lists as one list:
+//
+//   - the lists of Requests, Slowest and KeptRequests
+//   - the examples: the first request of each cell of the routes' heat maps, the newest first.
+//     [routes.CellOf] defines the cells. Streams are not examples.
+//   - the list of Background
+//
+// A request that is in several lists appears several times.
 func (r *Recent) All() []Snapshot { return r.read(r.all) }
 
-// Snapshot returns the request with a root span. ok is false if the request is not in memory.
+// Snapshot returns the request with the given trace id and root span id. ok is false if the request
+// is not in memory.
 func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok bool) {
 	r.onRead.Call()
 	r.mu.Lock()

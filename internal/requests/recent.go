@@ -25,30 +25,38 @@ type Config struct {
 	MaxSpans     int // of one trace; 0 means 512
 	MaxPending   int // traces whose request has not ended; 0 means 1024
 
-	// MaxBytes bounds the memory of all spans, in bytes; 0 means 16 MiB. One trace uses at most a
-	// sixteenth, and so does a root span that its trace has no room for. KeptRequests use at most
-	// half: beyond, the oldest of them is removed. Beyond MaxBytes, Recent removes the oldest
-	// pending trace, newest request, background root or example. If none is left, Recent removes
-	// the oldest of KeptRequests, and then the fastest of Slowest. Encoded spans and requests'
-	// names count. Spans of one trace and one tracer that arrive together, or one after the other,
-	// count 256 bytes more for their resource, their scope and their places.
+	// MaxBytes limits the memory of all spans, in bytes; 0 means 16 MiB.
 	//
-	// Spans of the newest requests share blocks of 16 KiB with other spans, and prevent the reuse
-	// of these blocks. Blocks do not count. Besides the bytes that count, they take 16 KiB at most
-	// for each of the newest requests and each root span in the background.
+	//   - Encoded spans and the names of requests count.
+	//   - A run of spans of one trace and one tracer counts 256 bytes more, for the resource and
+	//     the scope.
+	//   - One trace uses at most a sixteenth of MaxBytes. A root span that does not fit into the
+	//     trace may use another sixteenth.
+	//   - KeptRequests use at most half of MaxBytes. Beyond half, Recent removes the oldest of
+	//     KeptRequests.
+	//
+	// Beyond MaxBytes, Recent removes the oldest pending trace, newest request, background root or
+	// example. If none of these remains, Recent removes the oldest of KeptRequests. After
+	// KeptRequests, Recent removes the fastest of Slowest.
+	//
+	// Spans share blocks of 16 KiB with other spans. A span in memory prevents the reuse of the
+	// whole block. The unused parts of blocks do not count for MaxBytes. They occupy at most 16 KiB
+	// for each of the newest requests and each background root.
 	MaxBytes int
 }
 
-// Recent keeps three kinds of requests in memory: the newest, the slowest, and the requests that a
-// bridge.KeepPolicy kept. A request is a root span of kind server or consumer, or a root span of
-// marks.StartJob, with all spans below it. A root span has no parent, or a parent in another
-// process. Spans may arrive in any order, also after their request.
+// Recent stores three kinds of requests in memory: the newest requests, the slowest requests, and
+// the requests that a bridge.KeepPolicy kept. A request consists of a root span and all spans below
+// the root span. A root span has no parent, or a parent in another process. The root span of a
+// request is of kind server or consumer, or a span of marks.StartJob. Spans may arrive in any
+// order, even after the end of the request.
 //
 // Other root spans run in the background: calls and measures without a context, and the work of
-// pools. Their list is separate, so that they displace no request. A stream is never among the
-// slowest requests. A request leaves the slowest when another request ends more than an hour later.
+// pools. Recent stores background spans in a separate list, so background spans never displace
+// requests. The list of the slowest requests contains no streams. A request leaves that list when
+// another request ends more than an hour later.
 //
-// Spans arrive by [Recent.Accept], or from a tracer provider: Recent is a span processor. Recent is
+// Recent receives spans by [Recent.Accept], or as a span processor of a tracer provider. Recent is
 // safe for concurrent use.
 type Recent struct {
 	c      Config
@@ -77,7 +85,7 @@ type Recent struct {
 	buffers      buffers
 }
 
-// Stats counts what Recent received and removed.
+// Stats counts the spans and requests that Recent received and removed.
 type Stats struct {
 	Requests     uint64 // ended requests
 	KeptRequests uint64 // of Requests, the requests that a bridge.KeepPolicy kept
@@ -101,7 +109,7 @@ var (
 // NewRecent returns an empty Recent.
 func NewRecent(c Config) *Recent { return NewRecentWithRoutes(c, routes.NewTable(routes.Config{})) }
 
-// NewRecentWithRoutes returns an empty Recent with a table of routes.
+// NewRecentWithRoutes returns an empty Recent. [Recent.Routes] returns table.
 func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
 	c.Slowest = max(0, cmp.Or(c.Slowest, 8))
@@ -116,13 +124,13 @@ func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
 		examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
 }
 
-// OnStart does nothing.
+// OnStart does nothing. Span processors must implement OnStart.
 func (r *Recent) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// ForceFlush does nothing: Recent stores spans when they arrive.
+// ForceFlush does nothing, because Recent stores spans immediately.
 func (r *Recent) ForceFlush(context.Context) error { return nil }
 
-// Shutdown makes Recent drop all further spans. Requests stay readable.
+// Shutdown stops the recording: Recent drops all later spans. Stored requests remain readable.
 func (r *Recent) Shutdown(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,18 +138,19 @@ func (r *Recent) Shutdown(context.Context) error {
 	return nil
 }
 
-// OnRead registers a function that each method calls before it reads requests or counts, on the
-// caller's goroutine and without a lock. A tracer provider that hands spans over late registers
-// one, so that a reader sees each span that ended before the call. Several functions may be
-// registered. The function must not read from r.
+// OnRead registers f. Each reading method calls f first, on the caller's goroutine and without a
+// lock. f must not read from r. Several functions may be registered.
+//
+// A tracer provider that delivers spans late registers a function that delivers the pending spans.
+// So a reader receives all spans that ended before the call.
 func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
 
-// Routes returns the table of requests by route. Recent adds nothing to the table: a
-// [bridge.TracerProvider] with r among its recorders adds each local root, also if its policy drops
-// the root's spans.
+// Routes returns the table of requests by route. Recent does not add requests to the table. A
+// [bridge.TracerProvider] with r among the recorders adds each local root. The provider also adds
+// roots if the keep policy drops the spans.
 func (r *Recent) Routes() *routes.Table { return r.routes }
 
-// Stats returns the counts.
+// Stats returns the current counts.
 func (r *Recent) Stats() Stats {
 	r.onRead.Call()
 	r.mu.Lock()
@@ -149,7 +158,7 @@ func (r *Recent) Stats() Stats {
 	return r.stats
 }
 
-// OnEnd encodes and stores a span, sampled or not.
+// OnEnd encodes and stores a span. OnEnd also stores unsampled spans.
 func (r *Recent) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !r.off() {
 		r.groups.Encode(s, r.acceptOne)
@@ -168,9 +177,9 @@ func (r *Recent) off() bool {
 	return max(r.c.Requests, r.c.Slowest, r.c.KeptRequests, r.c.Background, r.c.Examples) == 0
 }
 
-// Accept stores spans, sampled or not. It retains or copies their bytes, so the caller may reuse
-// the list and the roots. The root of spans says whether a request ended. Accept drops spans
-// without a group, a trace id, bytes or a count of at least 1.
+// Accept stores spans. Accept also stores unsampled spans. The caller may reuse the list and the
+// roots afterwards, because Accept retains or copies the bytes. Spans with a Root end a request.
+// Accept drops spans if the group, the trace id, the bytes or a positive count is missing.
 func (r *Recent) Accept(all []bridge.Spans) {
 	if r.off() {
 		return

@@ -13,14 +13,14 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Request is a decoded request with its spans. It does not change.
+// A Request is a decoded request with all spans. Requests never change.
 type Request struct {
 	Root    *otlpenc.Span   // the first of Spans
 	Spans   []*otlpenc.Span // Root, and then all spans below by start
 	Dropped int             // dropped spans of the trace
 
-	// Waits describes the states of the request's goroutines, from an execution trace. Recent
-	// leaves Waits nil: set it to the result of the recorder of execution traces.
+	// Waits describes the states of the request's goroutines, from an execution trace. Recent sets
+	// Waits to nil. The caller may set Waits to the result of the recorder of execution traces.
 	Waits *waits.Request
 }
 
@@ -30,7 +30,7 @@ func (q Request) TraceID() trace.TraceID { return q.Root.TraceID }
 // Duration returns the duration of the root span.
 func (q Request) Duration() time.Duration { return q.Root.Duration() }
 
-// A Snapshot is a request in the encoded form of [Recent], without a copy. It does not change.
+// A Snapshot is an encoded request. Snapshots never change. A Snapshot shares memory with [Recent].
 type Snapshot struct {
 	local.Root // the end of the root span, with a name of valid UTF-8
 
@@ -42,11 +42,12 @@ type Snapshot struct {
 	bytes   int
 }
 
-// Bytes returns the memory of all spans of the trace, which the snapshot keeps from being freed.
+// Bytes returns the memory of all spans of the trace. The garbage collector cannot free this memory
+// before the snapshot.
 func (s Snapshot) Bytes() int { return s.bytes }
 
-// Clone copies the snapshot's bytes. Clone a snapshot that you hold for long: the original keeps
-// memory of other requests from being freed.
+// Clone returns a copy of the snapshot with a copy of the bytes. Clone each snapshot that you store
+// for a long time. The original also prevents the release of other requests' memory.
 func (s Snapshot) Clone() Snapshot {
 	parts := make([]otlpenc.Spans, 0, len(s.parts))
 	for _, p := range s.parts {
@@ -56,7 +57,7 @@ func (s Snapshot) Clone() Snapshot {
 	return s
 }
 
-// PublicRoot returns the end of the root span in its public type.
+// PublicRoot converts the end of the root span to the public type.
 func (s Snapshot) PublicRoot() bridge.Root {
 	return *bridge.Spans(otlpenc.Spans{}.WithRoot(&s.Root)).Root()
 }
@@ -87,8 +88,8 @@ func decode(s otlpenc.Spans) (span otlpenc.Span, ok bool) {
 	return otlpenc.Span{}, false
 }
 
-// Request decodes the root span and the spans below. If the trace has no other request, Request
-// includes spans with missing parents.
+// Request decodes the root span and all spans below the root span. If the trace contains no other
+// request, the result includes spans with missing parents.
 func (s Snapshot) Request() Request {
 	type span struct {
 		otlpenc.Header

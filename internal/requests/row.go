@@ -8,16 +8,16 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A Row is a span's place in the tree of its request.
+// A Row describes the position of a span in the tree of the request's spans.
 type Row struct {
 	Span   *otlpenc.Span
 	Depth  int  // 0 is the request itself
 	Orphan bool // the parent is missing
 }
 
-// Rows returns the spans of the request as a tree: each span follows its parent, and siblings are
-// in order of start. Spans with a missing parent are below the request. Spans in a cycle of parents
-// get no row; requests of Recent have no cycle.
+// Rows returns the tree of the request's spans as a list. Each span follows the span's parent.
+// Siblings are sorted by start. Spans with a missing parent are children of the root span. Rows
+// omits spans in a cycle of parents. Requests of Recent contain no cycles.
 func Rows(q Request) []Row {
 	children, inside := q.children()
 	var rows []Row

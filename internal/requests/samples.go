@@ -16,12 +16,14 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Samples yields the samples of the request in t, by time, each with its span. t may be nil.
+// Samples yields the request's samples in t by time, each with a span. t may be nil.
 //
-// A sample belongs to the span in its label, or to the shortest measure that ran below that span at
-// the time. With several goroutines below one span, a sample of one goroutine may count for a
-// measure of another. Samples omits samples of dropped spans, and samples that contradict q.Waits:
-// see [Contradictions].
+// A sample belongs to the span in the sample's label. If measures without a label ran below that
+// span, the sample belongs to the shortest measure at that time. With several goroutines below one
+// span, a sample of one goroutine may count for a measure of another goroutine.
+//
+// Samples omits samples of dropped spans, and samples that contradict q.Waits: see
+// [Contradictions].
 func Samples(q Request, t *profile.Trace) iter.Seq2[*otlpenc.Span, profile.Sample] {
 	return func(yield func(*otlpenc.Span, profile.Sample) bool) {
 		if t == nil {
@@ -76,20 +78,21 @@ func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span,
 	return contexts, measures
 }
 
-// A SpanProfile sums up the samples of a span.
+// A SpanProfile contains the sums of the samples of a span.
 type SpanProfile struct {
 	Total     time.Duration  // the samples' weight, of all goroutines together
 	Samples   int            // with one or two samples, Total is a rough estimate
 	Functions []SpanFunction // the function with the most time first
 }
 
-// A SpanFunction is the time of a function in a span, see profiles.InnermostFunction.
+// A SpanFunction contains the time of a function in a span. The function of a sample is the result
+// of profiles.InnermostFunction.
 type SpanFunction struct {
 	Name string
 	Time time.Duration
 }
 
-// SpanProfiles returns the profile of each span with samples. t may be nil.
+// SpanProfiles returns a profile for each span with samples in t. t may be nil.
 func SpanProfiles(q Request, t *profile.Trace) map[trace.SpanID]*SpanProfile {
 	all := map[trace.SpanID]*SpanProfile{}
 	for span, sample := range Samples(q, t) {
@@ -133,7 +136,7 @@ func (h *SpanProfile) merge(other *SpanProfile) {
 	h.Samples += other.Samples
 }
 
-// String returns the three functions with the most time, and their shares.
+// String returns the three functions with the most time, with their shares in percent.
 func (h *SpanProfile) String() string {
 	var parts []string
 	for _, f := range h.Functions[:min(3, len(h.Functions))] {
@@ -143,8 +146,8 @@ func (h *SpanProfile) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Profile returns a trace with only the samples of the request in t. It returns nil without
-// samples. t may be nil.
+// Profile returns a trace with only the request's samples in t. If t contains no such samples,
+// Profile returns nil. t may be nil.
 func Profile(q Request, t *profile.Trace) *profile.Trace {
 	if t == nil {
 		return nil

@@ -12,14 +12,18 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// Search returns the requests of lists that q selects, the latest end first, each once. It stops at
-// q.Limit. If a request is in several lists, Search returns the snapshot in the first list. Search
-// returns nothing if q.Check returns an error.
+// Search returns the requests in lists that match q. Each request appears once. The request with
+// the latest end is first. Search returns at most q.Limit requests. If a request is in several
+// lists, Search returns the snapshot from the first list. If q.Check returns an error, Search
+// returns nil.
 //
-// Times, durations and routes take 0.2 µs for each request. A protocol status decodes the root
-// span: 5 µs. Attribute and Text decode all spans of the requests that meet the other fields: about
-// 1 ms for 100 KiB of spans. Config.MaxBytes bounds the spans of [Recent.All]: 0.2 s for its
-// default.
+// The cost depends on the fields of q:
+//
+//   - Times, durations and routes cost 0.2 µs for each request.
+//   - A protocol status costs 5 µs for each request: Search decodes the root span.
+//   - Attribute and Text cost about 1 ms for 100 KiB of spans. Search decodes all spans of requests
+//     that match the other fields. Config.MaxBytes bounds the spans of [Recent.All]: the default
+//     value costs up to 0.2 s.
 func Search(q Query, lists ...[]Snapshot) []Snapshot {
 	if q.Check() != nil {
 		return nil
@@ -117,7 +121,8 @@ func (m matcher) inNames(s *otlpenc.Span) bool {
 var statusKeys = []attribute.Key{"http.response.status_code", "rpc.grpc.status_code",
 	"rpc.response.status_code"}
 
-// ProtocolStatus returns the status of a root span's protocol, such as "404", or "".
+// ProtocolStatus returns the status of HTTP or RPC from the attributes of a root span, such as
+// "404". ProtocolStatus returns "" if the status is missing.
 func ProtocolStatus(root *otlpenc.Span) (status string) {
 	for _, kv := range root.Attributes {
 		if slices.Contains(statusKeys, kv.Key) {

@@ -14,21 +14,23 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Segment is a part of a span during which the span's goroutine was mostly in one kind of state.
+// A Segment is a part of a span. Kind is the state in which the span's goroutine spent the most
+// time during the segment.
 type Segment struct {
 	Kind       waits.Kind
 	Start, End time.Duration   // since the request's start
 	Longest    *waits.Interval // of Kind in the segment
 }
 
-// Segments returns the states of each span's goroutine between two times since the request's start,
-// from the execution trace in q.Waits. Segments divides the time into n equal columns. A segment is
-// one or more neighbouring columns in which the same kind took most of the time. Spans without a
-// record in the execution trace are missing. The result is empty unless
-// 0 ≤ from < to ≤ q.Duration().
+// Segments returns the states of each span's goroutine between two times, from the execution trace
+// in q.Waits. from and to count from the request's start. The result is empty unless 0 ≤ from < to
+// ≤ q.Duration(). The result omits spans that the execution trace does not cover.
+//
+// Segments divides the period into n equal columns. Each column has the kind of state that lasted
+// longest. A segment consists of adjacent columns with the same kind.
 //
 // The goroutine of a span is the first goroutine that worked for the span. The execution trace does
-// not record spans under 0.1 ms and all measures of marks.Time. Their segments are the states of
+// not record spans under 0.1 ms and measures of marks.Time. Their segments contain the states of
 // the goroutine of the span above.
 func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segment {
 	all := map[trace.SpanID][]Segment{}

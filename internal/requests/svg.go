@@ -22,13 +22,12 @@ const (
 	svgLetter = 7.3 // the width of a character, about
 )
 
-// WriteSVG draws the request as a picture for a browser or a document, with the rows of
-// WriteWaterfall. Marks are diamonds on their span, with their names as tooltips. Names are cut to
-// their column.
+// WriteSVG draws the request as an SVG picture. The rows are the result of [Rows]. A diamond on the
+// span is a mark; the tooltip is the mark's name. Names are cut at the width of their column.
 //
-// With q.Waits, the sentence below the header names the cause of the duration. Bars show the states
-// of the span's goroutine in the colours of the legend at the bottom. The tooltip of a part of a
-// bar names its longest wait.
+// With q.Waits, a sentence below the header names the cause of the duration. Bars show the states
+// of the span's goroutine. A legend at the bottom explains the colours. The tooltip of a part of a
+// bar names the longest wait in that part.
 func WriteSVG(w io.Writer, q Request) error {
 	b := bufio.NewWriter(w)
 	rows := Rows(q)

@@ -11,10 +11,10 @@ import (
 	"github.com/perfline/perfline/internal/routes"
 )
 
-// Usual returns the request of a route with the duration nearest to took, to compare a slow request
-// with. took is a usual duration, such as the median of a routes.Table; 0 means the median of the
-// requests in all. Usual ignores failed requests and the request with the root span except. ok is
-// false if no request is left.
+// Usual returns a request to compare a slow request with. The result is the request of the route
+// with the duration nearest to took. took is a usual duration, such as the median of a
+// routes.Table. If took is 0, Usual returns the request with the median duration. Usual ignores
+// failed requests and the request with the root span except. ok is false if no request remains.
 func Usual(all []Snapshot, route string, took time.Duration, except trace.SpanID) (
 	s Snapshot, ok bool) {
 	all = slices.DeleteFunc(OfRoute(all, route),
@@ -32,8 +32,8 @@ func Usual(all []Snapshot, route string, took time.Duration, except trace.SpanID
 	}), true
 }
 
-// OfRoute returns the requests of a route, each once. route is the name of the root span, or the
-// name of its route in a routes.Table.
+// OfRoute returns the requests of a route. Each request appears once. route is the name of the root
+// span, or the route of that name in a routes.Table: see [routes.NameOf].
 func OfRoute(all []Snapshot, route string) []Snapshot {
 	return distinct(func(s *Snapshot) bool { return s.isOf(route) }, all)
 }

@@ -17,8 +17,8 @@ import (
 // watcher is the function of the goroutine in which net/http watches a connection during a handler.
 const watcher = "net/http.(*connReader).backgroundRead"
 
-// A Wait sums up waits of a span with the same kind, the same function, and the same party that
-// ended them.
+// A Wait contains the sum of similar waits of a span. Similar waits have the same kind and
+// function, and the same party ended the waits.
 type Wait struct {
 	Kind     waits.Kind
 	Function string       // the innermost function outside the standard library; may be empty
@@ -29,14 +29,15 @@ type Wait struct {
 	longest time.Duration
 }
 
-// Waits returns the waits of each span, the longest time first, from the execution trace in
-// q.Waits. Every state but running is a wait. All goroutines that worked for the span count, so the
-// times may add up to more than the span's duration. The goroutine in which net/http watches a
-// connection of HTTP/1 does not count: it waits for the client until the request ends, and no other
-// goroutine waits for it.
+// Waits returns the waits of each span from the execution trace in q.Waits. The longest total time
+// is first. Every state except running is a wait. Waits of all goroutines that worked for the span
+// count. So the times may add up to more than the span's duration.
 //
-// A wait belongs to the innermost span that its goroutine worked for. If a shorter measure of
-// marks.Time on the same goroutine encloses the wait, the wait belongs to the measure.
+// Waits ignores the goroutine in which net/http watches an HTTP/1 connection. That goroutine waits
+// for the client until the request ends, and no other goroutine waits for that goroutine.
+//
+// A wait belongs to the innermost span of the waiting goroutine. If a shorter measure of marks.Time
+// on the same goroutine encloses the wait, the wait belongs to the measure.
 func Waits(q Request) map[trace.SpanID][]Wait {
 	tree := newSpanWaits(q)
 	if tree == nil {

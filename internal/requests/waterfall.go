@@ -36,26 +36,28 @@ const (
 	maxRows   = 60                            // for spans and marks
 )
 
-// WriteWaterfall writes the request as text of 100 columns. Each span is a row with its place in
-// the tree, a bar on a common axis, its start and its duration. Each mark is a row below its span.
-// After 60 rows, a line counts the rest. Names and values may come from outside, so WriteWaterfall
-// escapes them.
+// WriteWaterfall writes the request as text of 100 columns. Each span is a row with a position in
+// the tree, a bar on a common axis, a start and a duration. Each mark is a row below the mark's
+// span. After 60 rows, a line states the number of omitted rows. WriteWaterfall escapes names and
+// values.
 //
-// A group of equal rows is one row: see [Groups]. Its bar shows the times of all its spans, and the
-// last column shows the sum of their durations. The line below states the sum, the slowest span and
-// the number of failed spans. It counts marks and the spans below, which get no rows.
+// A group of equal rows is one row: see [Groups]. The bar of the group shows the times of all
+// spans. The last column shows the sum of the durations. The line below states the sum, the slowest
+// span and the number of failed spans. The line also counts marks and the spans below the group:
+// they occupy no rows.
 //
 // If several spans determined the duration, a line below the header names the spans with the
 // largest shares: see [CriticalPath].
 //
-// With a profile, the row below a sampled span names its three hottest functions. A sample counts
-// for its innermost function outside the runtime. The time is the samples' weight, of all
-// goroutines that worked for the span: a rough estimate if the samples are few. t may be nil.
+// With a profile t, the row below a sampled span names the three hottest functions. The function of
+// a sample is the innermost function outside the runtime. The time is the weight of the samples of
+// all goroutines that worked for the span. With few samples, the time is a rough estimate. t may be
+// nil.
 //
-// With q.Waits, the second line is the sentence about the cause of the duration. Bars show the
-// states of the span's goroutine, with a legend below the spans. Rows below a span show its three
-// longest waits of a hundredth of the request or more: kind, function, the function that ended the
-// wait, and the total time. These rows count among the 60.
+// With q.Waits, the second line is a sentence about the cause of the duration. Bars show the states
+// of the span's goroutine, and a legend follows the spans. Rows below a span show the three longest
+// waits of at least a hundredth of the request. Each wait shows the kind, the function, the
+// function that ended the wait, and the total time. Rows of waits count among the 60 rows.
 func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()),
 		root: q.Root.SpanID, room: maxRows}

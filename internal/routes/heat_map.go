@@ -6,28 +6,28 @@ import (
 	"github.com/perfline/perfline/internal/local"
 )
 
-// A HeatMap counts the requests of a route by end and by duration.
+// A HeatMap counts the requests of a route by end time and by duration.
 type HeatMap struct {
 	// Start of the first column: a multiple of ten seconds, unless the system's clock was set.
 	Start time.Time
 	Step  time.Duration // of a column
 
-	// Bounds are the lower bounds of the rows, ascending, and then the upper bound of the last row.
-	// The first and the last row contain requests. Without requests, Bounds are empty. One row
-	// covers all durations of more than an hour.
+	// Bounds contains the ascending lower bounds of the rows, and then the upper bound of the last
+	// row. The first and the last row contain requests. Without requests, Bounds is empty. One row
+	// contains all durations of more than an hour.
 	Bounds []time.Duration
 
 	Columns []Column // the oldest first, including columns without requests
 }
 
-// A Column counts the requests that ended in its period.
+// A Column counts the requests that ended in one period of a heat map.
 type Column struct {
 	Counts []uint64 // by row
 	Failed uint64
 }
 
-// HeatMap returns the heat map of a route. Over the last minutes, its cells are the cells that
-// [CellOf] returns. HeatMap returns false if the table does not know the route.
+// HeatMap returns the heat map of a route. For [LastMinutes], the heat map uses the cells of
+// [CellOf]. If the table does not contain the route, HeatMap returns false.
 func (t *Table) HeatMap(route string, class local.Class, w Window) (HeatMap, bool) {
 	t.onRead.Call()
 	if class >= local.Classes {
@@ -72,15 +72,15 @@ func newHeatMap(c clock, x axis, columns []column) HeatMap {
 	return m
 }
 
-// A Cell is the place of a request in the heat map of its route over the last minutes. Requests of
-// a route with equal cells share a cell of the heat map, unless the system's clock was set
-// meanwhile.
+// A Cell is the position of a request in the heat map of [LastMinutes]. Requests of a route with
+// equal Cells share a cell of the heat map. After a change of the system's clock, such requests may
+// be in different cells.
 type Cell struct {
 	Column int64 // of ten seconds, counted from the Unix epoch
 	Row    int   // of the duration
 }
 
-// CellOf returns the cell of a request by its end and its duration.
+// CellOf returns the cell of a request with the given end and duration.
 func CellOf(end time.Time, took time.Duration) Cell {
 	column, into := end.UnixNano()/int64(columnStep), end.UnixNano()%int64(columnStep)
 	if into < 0 {

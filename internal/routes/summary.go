@@ -19,13 +19,13 @@ const (
 	LastMinutes
 )
 
-// A Report lists the routes with requests in a window.
+// A Report contains the summaries of all routes with requests in a window.
 type Report struct {
 	Start, End time.Time // End is the time of the report
 	Routes     []Summary // by class, and then by falling Count
 }
 
-// A Summary sums up the requests of a route in a window.
+// A Summary contains the counts and durations of a route's requests in a window.
 type Summary struct {
 	Route              string
 	Class              local.Class
@@ -34,7 +34,7 @@ type Summary struct {
 	P50, P95, P99, Max time.Duration
 }
 
-// Summaries returns the routes that had requests in a window.
+// Summaries returns a summary of each route with requests in the window.
 func (t *Table) Summaries(w Window) Report {
 	t.onRead.Call()
 	c := t.readClock()

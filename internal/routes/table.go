@@ -23,7 +23,7 @@ const Others = "other routes"
 
 const maxName = 256 // bytes of a route
 
-// A Table counts requests and their durations by route. Make one with [NewTable].
+// A Table counts requests and durations by route. Create a Table with [NewTable].
 type Table struct {
 	maxRoutes int
 	start     time.Time
@@ -40,7 +40,7 @@ type classTable struct {
 	mu sync.Mutex // guards changes of routes
 }
 
-// NewTable returns an empty table, which starts now.
+// NewTable returns an empty table. The table's window [SinceStart] begins now.
 func NewTable(c Config) *Table {
 	start := time.Now()
 	into := start.Sub(start.Truncate(columnStep))
@@ -51,16 +51,17 @@ func NewTable(c Config) *Table {
 	return t
 }
 
-// Add counts a local root. The table keeps no reference to root.
+// Add counts a local root. The table does not retain the root.
 func (t *Table) Add(root local.Root) {
 	r := t.classes[min(root.Class, local.Housekeeping)].route(root.Name, t.maxRoutes)
 	r.add(t.columnAt(root.End), &root, t)
 }
 
-// OnRead registers a function that every reading method calls first, on the caller's goroutine and
-// without a lock. A tracer provider that hands local roots over late registers one, so that a
-// reader sees each root that ended before the call. Several functions may be registered. The
-// function must not read the table.
+// OnRead registers f. Each reading method calls f first, on the caller's goroutine and without a
+// lock. f must not read the table. Several functions may be registered.
+//
+// A tracer provider that delivers local roots late registers a function that delivers the pending
+// roots. So a reader receives all roots that ended before the call.
 func (t *Table) OnRead(f func()) { t.onRead.Add(f) }
 
 // columnAt returns the number of the column that contains a time.
@@ -114,7 +115,8 @@ func (c *classTable) each(do func(name string, r *route)) {
 	do(Others, &c.others)
 }
 
-// NameOf returns the route of a root span's name: at most 256 bytes of UTF-8.
+// NameOf returns the route for the name of a root span. The route is the beginning of the name, at
+// most 256 bytes of valid UTF-8.
 func NameOf(span string) string {
 	// Twice, because U+FFFD is longer than a byte that it replaces.
 	return text.Start(text.Valid(text.Start(span, maxName)), maxName)

@@ -2,7 +2,7 @@ package routes
 
 import "github.com/perfline/perfline/internal/local"
 
-// Total returns the summary and the heat map of all routes of a class together, [Others] included.
+// Total returns the summary and the heat map of all requests of a class, including [Others].
 func (t *Table) Total(class local.Class, w Window) (Summary, HeatMap) {
 	t.onRead.Call()
 	s := Summary{Class: min(class, local.Housekeeping)}
@@ -18,14 +18,14 @@ func (t *Table) Total(class local.Class, w Window) (Summary, HeatMap) {
 	return s, newHeatMap(c, x, columns)
 }
 
-// A Line counts the requests of a route in each column of a window, the oldest first. The columns
-// are the columns of the heat map.
+// A Line counts the requests of a route in each column of a window. The oldest column is first. The
+// columns are the same as in the heat map.
 type Line []LineColumn
 
-// A LineColumn counts the requests that ended in a column's period.
+// A LineColumn counts the requests that ended in the period of one column.
 type LineColumn struct{ Count, Failed uint64 }
 
-// Lines returns the line of each route of a class that had requests in a window.
+// Lines returns the line of each route with requests in the window. The keys are the routes.
 func (t *Table) Lines(class local.Class, w Window) map[string]Line {
 	t.onRead.Call()
 	x := newAxis(w, t.now())
@@ -43,7 +43,7 @@ func (t *Table) Lines(class local.Class, w Window) map[string]Line {
 	return lines
 }
 
-// Names returns the names of the routes of a class, [Others] included, in no order.
+// Names returns the routes of a class, including [Others], in no particular order.
 func (t *Table) Names(class local.Class) (names []string) {
 	t.onRead.Call()
 	t.classes[min(class, local.Housekeeping)].each(

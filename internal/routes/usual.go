@@ -13,10 +13,12 @@ const (
 	usualSteps = 64   // requests between two updates
 )
 
-// Usual returns how long requests of a route usually take at most: the 95th percentile of the last
-// minutes, or of the time since the start if the last minutes count fewer than 128 requests. Usual
-// returns 0 while the route counts fewer in all. The result is up to 64 requests old, and exact to
-// a quarter. Usual takes no lock, and does not wait for requests that are about to be added.
+// Usual returns the usual maximum duration of a route's requests: the 95th percentile of the last
+// minutes. If the last minutes contain fewer than 128 requests, Usual returns the percentile since
+// the start. If the route counts fewer than 128 requests, Usual returns 0.
+//
+// The result may ignore the newest 64 requests. The result is exact to a quarter. Usual takes no
+// lock, and does not wait for concurrent calls of Add.
 func (t *Table) Usual(class local.Class, name string) time.Duration {
 	c := &t.classes[min(class, local.Housekeeping)]
 	r := c.find(text.Start(name, maxName))

@@ -21,34 +21,37 @@ const (
 )
 
 // WriteFirefox writes a session in the Firefox Profiler's processed profile format, version 61.
-// Perfetto opens the file, too: samples since its version 55, markers since 56.
+// Perfetto 55 and later also shows the samples of the file. Perfetto 56 and later shows the markers.
 //
-//   - Each timeline is a thread. All timelines of a frame have the pid of the frame's first
-//     timeline, the main thread, so that viewers show parallel work of a request below the request.
-//     The tid is the timeline's ID. A lane's name ends in its number, counted from 1.
-//   - Each event except Samples is a marker with the event's name: Mark and Server are instants,
-//     other types are intervals. The payload holds the event's details by key, with groups as
-//     "group.key", the timeline's trace and span, and the self time of events with children. A key
-//     that viewers reserve, such as "type", gets the prefix "attr.". If a key has values of several
-//     kinds, the later kinds get a suffix, as in "n (integer)". A type of event shows its first 100
-//     keys.
-//   - Samples weigh the time that they represent. Samples of CPU time also show the CPU's load. The
-//     category of the innermost frame is the sample's marker. A sample without a stack shows the
-//     frame "[no stack]".
-//   - results are the waits of requests in the session, from execution traces. Each goroutine of
-//     such a request is a thread of the request's process, below its timelines. Markers are the
-//     goroutine's states by kind. The payload holds the function, the stack, and the function that
-//     ended the wait or used the processor. A marker of the request has the sentence for the cause
-//     of its duration as its name. The file omits samples of the request that contradict the
-//     states: see waiting.Agrees.
-//   - Times are milliseconds since the session's start, or since the earliest start before: viewers
-//     refuse negative times. The file states when profiling began on that axis.
-//   - Texts from outside are cut at 1000 bytes each. Invalid UTF-8 becomes U+FFFD.
+//   - Timelines: each timeline is a thread. The tid is the timeline's ID. The pid of all timelines
+//     of a frame is the pid of the frame's first timeline, the main thread. So viewers show
+//     parallel work of a request below the request. The name of a lane ends in the lane's number,
+//     counted from 1.
+//   - Events: each event except Samples is a marker with the event's name. Mark and Server are
+//     instants, and other types are intervals. The payload contains the event's details, the trace
+//     and the span of the timeline, and the self time of events with children. The key of a detail
+//     in a group is "group.key".
+//   - Keys: a key that viewers reserve, such as "type", gets the prefix "attr.". If values of a key
+//     have several kinds, the later kinds get a suffix, as in "n (integer)". A type of event shows
+//     the first 100 keys.
+//   - Samples: the weight of a sample is the time that the sample represents. Samples of CPU time
+//     also show the CPU's load. The category of the innermost frame is the sample's marker. A
+//     sample without a stack shows the frame "[no stack]".
+//   - results contains the waits of requests in the session, from execution traces. Each goroutine
+//     of such a request is a thread of the request's process, below the timelines. Markers show the
+//     goroutine's states by kind. The payload contains the function, the stack, and the function
+//     that ended the wait or used the processor. One marker states the cause of the request's
+//     duration in a sentence. The file omits samples that contradict the states: see
+//     waiting.Agrees.
+//   - Times are milliseconds since the session's start. If an entry started earlier, times count
+//     from the earliest start, because viewers reject negative times. The file contains the start
+//     of profiling on the same axis.
+//   - Texts from outside are cut at 1000 bytes each. U+FFFD replaces invalid UTF-8.
 //
-// The same session always makes the same file. Time is proportional to the bytes written and to the
-// number of different stacks. Memory is proportional to the different texts, functions and stacks,
-// whatever the number of events and samples. WriteFirefox returns the first error of w, and stops
-// there.
+// Equal sessions result in equal files. The running time is proportional to the size of the file
+// and to the number of different stacks. The memory is proportional to the different texts,
+// functions and stacks, but not to the number of events and samples. WriteFirefox stops at the
+// first error of w, and returns the error.
 func WriteFirefox(w io.Writer, s *sessions.Session, results ...*waits.Request) error {
 	return writeFirefox(w, s, results...)
 }

@@ -21,16 +21,16 @@ import (
 )
 
 // WriteRequestOTLP writes the spans of a request in OTLP's JSON encoding, as one
-// ExportTraceServiceRequest. A Collector reads it with the encoding otlp_json, and Jaeger by
-// "Upload".
+// ExportTraceServiceRequest. A Collector reads the file with the encoding otlp_json. Jaeger reads
+// the file by "Upload".
 //
-//   - Spans are grouped by resource and by scope, in the order in which these first appear in the
-//     request.
+//   - Spans are grouped by resource and by scope, in the order of first appearance in the request.
 //   - Ids are hexadecimal, enums are numbers, integers of 64 bits are texts, and bytes are base 64.
-//     Numbers that JSON lacks are the texts "NaN", "Infinity" and "-Infinity".
-//   - Texts are complete. Bytes that are not UTF-8 become U+FFFD.
+//     "NaN", "Infinity" and "-Infinity" replace numbers that JSON cannot express.
+//   - Texts are complete. U+FFFD replaces invalid UTF-8.
 //
-// The file equals package otlpenc's OTLP request for the same spans, without samples and states.
+// The file omits samples and states. The content equals the OTLP request of package otlpenc for the
+// same spans.
 func WriteRequestOTLP(w io.Writer, q requests.Request) error {
 	f := otlpFile{newJSONStream(w)}
 	f.raw(`{"resourceSpans":[`)

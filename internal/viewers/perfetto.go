@@ -16,18 +16,20 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// WriteRequestPerfetto writes one request in the trace event format of Chrome, which
-// ui.perfetto.dev and Chrome's performance panel open.
+// WriteRequestPerfetto writes one request in the trace event format of Chrome. ui.perfetto.dev and
+// Chrome's performance panel open the file.
 //
-//   - The request is a process. Its threads are the lanes of [WriteRequestFirefox]. A span is a
-//     complete event, and a mark is an instant of its thread. Attributes are arguments.
-//   - With q.Waits each goroutine is a further thread, with its states as complete events.
-//     Arguments name the function, and the function that ended a wait. The argument "cause" of the
-//     request is the sentence.
-//   - Samples are V8's profile events on the thread of their span. The format lacks weights, so a
-//     sample is a moment. t may be nil.
-//   - Times are microseconds since the request's start, or since the earliest span before.
-//     otherData holds the time of that moment, and the note on hidden functions.
+//   - The request is a process. The threads are the threads of spans in [WriteRequestFirefox]. A
+//     span is a complete event, and a mark is an instant on the span's thread. Attributes are
+//     arguments.
+//   - With q.Waits, each goroutine is a further thread. States are complete events. Arguments name
+//     the function, and the function that ended a wait. The argument "cause" of the request
+//     contains the sentence about the cause of the duration.
+//   - Samples are V8's profile events on the thread of their span. A sample shows a moment, because
+//     the format cannot express weights. t may be nil.
+//   - Times are microseconds since the request's start, or since the earliest span if that span
+//     started before. The field otherData contains the absolute time of the first moment, and the
+//     note on hidden functions.
 //
 // Texts, memory and errors are as in [WriteFirefox].
 func WriteRequestPerfetto(w io.Writer, q requests.Request, t *profile.Trace) error {

@@ -18,21 +18,20 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// WriteRequestFirefox writes one request as WriteFirefox writes a session. Times count from the
+// WriteRequestFirefox writes one request in the format of [WriteFirefox]. Times count from the
 // request's start.
 //
-//   - The request is a process. Spans are markers by their names, and marks are instants. Spans of
-//     one thread are nested: a span that overlaps a sibling, or ends after its parent, goes to a
-//     further thread.
-//   - Samples of the request in t are on the threads of their spans: see [requests.Samples]. t may
-//     be nil.
-//   - With q.Waits each goroutine is a thread with its states.
+//   - The request is a process. Spans are markers, and marks are instants. Spans of one thread are
+//     nested. A span that overlaps a sibling, or ends after the parent, is on a further thread.
+//   - Each sample of the request in t is on the thread of the sample's span: see
+//     [requests.Samples]. t may be nil.
+//   - With q.Waits, each goroutine is a thread that shows the goroutine's states.
 func WriteRequestFirefox(w io.Writer, q requests.Request, t *profile.Trace) error {
 	return writeFirefox(w, newRequestRecording(q, t), q.Waits)
 }
 
-// WriteRequestSpeedscope writes one request as WriteSpeedscope writes a session. Spans are on the
-// same lanes as in [WriteRequestFirefox]. t may be nil.
+// WriteRequestSpeedscope writes one request in the format of [WriteSpeedscope]. The lanes of spans
+// equal the threads of [WriteRequestFirefox]. t may be nil.
 func WriteRequestSpeedscope(w io.Writer, q requests.Request, t *profile.Trace) error {
 	return writeSpeedscope(w, newRequestRecording(q, t))
 }

@@ -15,19 +15,19 @@ import (
 
 // WriteSpeedscope writes a session in speedscope's file format.
 //
-//   - The first profile contains all samples in the order of time, with the time that they
-//     represent as weights. It shows where the program spent its time.
-//   - Each timeline is a further profile of its events. Speedscope's "Time Order" shows the waits
-//     and calls of a request, and "Left Heavy" and "Sandwich" sum up its measures. Samples events
-//     show the code below each measure, as an estimate. The profile's name contains the trace's id
+//   - The first profile contains all samples in order of time. The weight of a sample is the time
+//     that the sample represents.
+//   - Each further profile contains the events of a timeline. Speedscope's "Time Order" shows the
+//     waits and calls of a request. "Left Heavy" and "Sandwich" sum up the measures. Samples events
+//     show the code below each measure, as an estimate. The profile's name contains the trace id
 //     and the start.
 //
-// Marks and details are missing: speedscope shows neither. An event that outlives the event around
-// it ends with that event; events of a session never do.
+// The file omits marks and details, because speedscope cannot show them. An event that outlives the
+// enclosing event is cut at the end of the enclosing event. Sessions contain no such events.
 //
-// The format repeats the whole stack for each sample: 1e6 samples of 500 functions make a file of 2
-// GB. Texts, time, memory and errors are as in [WriteFirefox]. Times are nanoseconds since the
-// session's start.
+// The format repeats the whole stack for each sample: 1e6 samples of 500 functions occupy 2 GB.
+// Times are nanoseconds since the session's start. Texts, running time, memory and errors are as in
+// [WriteFirefox].
 func WriteSpeedscope(w io.Writer, s *sessions.Session) error { return writeSpeedscope(w, s) }
 
 func writeSpeedscope(w io.Writer, s recording) error {
