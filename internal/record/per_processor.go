@@ -10,8 +10,9 @@ import (
 // maxParts is the number of parts of a PerProcessor.
 const maxParts = 64
 
-// A PerProcessor has a part for each processor, 64 at most, so that processors do not contend for
-// one lock or cache line. A processor mostly gets the same part. The zero value is ready for use.
+// A PerProcessor stores a part for each processor, and at most 64 parts. The parts prevent
+// contention for a lock or a cache line. A processor mostly uses the same part. The zero value is
+// ready for use.
 type PerProcessor[T any] struct {
 	parts [maxParts]T
 	used  atomic.Uint32 // parts that Near may have returned
@@ -38,7 +39,7 @@ func (p *PerProcessor[T]) another() *T {
 	return &p.parts[i]
 }
 
-// All ranges over the parts that Near may have returned.
+// All iterates over the parts that Near may have returned.
 func (p *PerProcessor[T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for i := range p.used.Load() {

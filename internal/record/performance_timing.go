@@ -45,7 +45,7 @@ func (u *Unit) SetRoute(route string) {
 	u.route.Store(&route)
 }
 
-// Route returns the last route of SetRoute, or "".
+// Route returns the route of the last call of SetRoute, or "".
 func (u *Unit) Route() string {
 	if route := u.route.Load(); route != nil {
 		return *route
@@ -53,16 +53,18 @@ func (u *Unit) Route() string {
 	return ""
 }
 
-// IsTimingName reports whether name is one of the 21 attributes of PerformanceTiming.
+// IsTimingName reports whether PerformanceTiming defines an attribute with this name.
+// PerformanceTiming defines 21 attributes.
 func IsTimingName(name string) bool {
 	_, found := slices.BinarySearch(timingNames, name)
 	return found
 }
 
-// SetTiming sets the time of a moment of t's request, since t's origin: a measure can start or end
-// at the moment. The last call counts. SetTiming returns an error in these cases:
+// SetTiming sets the time of a moment of t's request, relative to t's origin. A measure can then
+// start or end at the moment. A later call for the same moment replaces the time. SetTiming returns
+// an error in these cases:
 //
-//   - t is a process timeline, which has no moments (it is a Worker)
+//   - t is a process timeline, because a process timeline records no moments (it is a Worker)
 //   - name is not [RequestStart], [ResponseStart] or [ResponseEnd]
 //   - the time is negative or above [MaxTime]
 func (t *Timeline) SetTiming(name string, at time.Duration) error {
@@ -82,8 +84,9 @@ func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	return nil
 }
 
-// Timing returns the time of a moment of t's request, since t's origin. ok is false if the moment
-// has not come. [NavigationStart] is 0 (User Timing 3, "convert a mark to a timestamp").
+// Timing returns the time of a moment of t's request, relative to t's origin. ok is false if the
+// time of the moment is not set yet. [NavigationStart] is 0 (User Timing 3, "convert a mark to a
+// timestamp").
 func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
 	if t.unit == nil {
 		return 0, false

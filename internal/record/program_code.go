@@ -6,12 +6,14 @@ import (
 	"runtime/debug"
 )
 
-// Try calls f, which is code of the program: a callback, a sampler, an output. Try returns false if
-// f panicked or called [runtime.Goexit]. [Timeline.Panics] counts such calls, and the first call of
-// each kind is logged. what names the kind; there are few. After Goexit, the goroutine still ends.
+// Try calls f, a function of the program: a callback, a sampler, or an output. Try returns false if
+// f panicked or called [runtime.Goexit]. [Timeline.Panics] counts such failures. what names the
+// kind of f, and the program uses few kinds. Try logs the first failure of each kind. After Goexit,
+// the goroutine still ends.
 func (t *Timeline) Try(what string, f func()) (ok bool) { return t.root.try(what, f) }
 
-// Panics counts the calls of the program's code, also by t's units, that panicked or called Goexit.
+// Panics returns the number of calls of the program's functions that panicked or called Goexit. The
+// number includes the calls by t's units.
 func (t *Timeline) Panics() uint64 { return t.root.panics.Load() }
 
 func (r *root) try(what string, f func()) (ok bool) {
@@ -42,7 +44,7 @@ func (r *root) report(to *slog.Logger, p any, message string, attrs ...any) {
 		message, attrs...)
 }
 
-// PanicValue returns the value of a panic for a line of a [SafeLogger].
+// PanicValue wraps the value of a panic for a log line of a [SafeLogger].
 func PanicValue(p any) slog.LogValuer { return panicValue{p} }
 
 // A panicValue is printed by the goroutine that writes the line: its methods are the program's.

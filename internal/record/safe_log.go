@@ -15,11 +15,14 @@ const (
 	maxLines     = 32                     // in the queue for the program's handler
 )
 
-// SafeLogger returns a logger for perfline's own lines. The lines go to l, or to slog's default
-// logger at that time if l is nil. The handler is the program's code, which may panic, hang, or end
-// its goroutine: a separate goroutine calls the handler while there are lines. A caller waits for
-// its line for 250 ms at most, and does not wait while another line hangs. When 32 lines wait,
-// further lines are dropped. The next line has the number of dropped lines as dropped_lines.
+// SafeLogger returns a logger for perfline's own lines. The lines go to l. If l is nil, each line
+// goes to the current default logger of slog. The handler is code of the program: the handler may
+// panic, hang, or end its goroutine. Therefore a separate goroutine calls the handler.
+//
+//   - A caller waits at most 250 ms for its line.
+//   - A caller does not wait while the handler hangs on an earlier line.
+//   - When 32 lines wait, SafeLogger drops further lines. The next written line reports the number
+//     of dropped lines as dropped_lines.
 func SafeLogger(l *slog.Logger) *slog.Logger {
 	if l != nil {
 		if _, safe := l.Handler().(*safeHandler); safe {
@@ -29,15 +32,17 @@ func SafeLogger(l *slog.Logger) *slog.Logger {
 	return slog.New(&safeHandler{to: l, patience: linePatience, lines: &safeLines{}})
 }
 
-// Unwaited returns a logger with the queue of l, a [SafeLogger], whose callers do not wait.
+// Unwaited returns a logger that never blocks the caller. l must be a [SafeLogger]. Both loggers
+// use the same queue.
 func Unwaited(l *slog.Logger) *slog.Logger {
 	h := *l.Handler().(*safeHandler)
 	h.patience = 0
 	return slog.New(&h)
 }
 
-// Once returns true in its first call with a key and with l, a [SafeLogger], or a logger made of
-// the same SafeLogger. Parts that share a logger write a common line once.
+// Once returns true for the first call with a key, and false for later calls. l must be a
+// [SafeLogger], or a logger made from a SafeLogger. Loggers of the same SafeLogger share the keys.
+// So parts that share a logger write a common line once.
 func Once(l *slog.Logger, key string) bool {
 	q := l.Handler().(*safeHandler).lines
 	q.mu.Lock()
@@ -76,7 +81,8 @@ type safeHandler struct {
 
 var _ slog.Handler = (*safeHandler)(nil)
 
-// Enabled does not ask the program's handler, which may hang: write does.
+// Enabled returns true. The program's handler may hang, so Enabled does not call the handler. The
+// goroutine that writes the line calls the handler's Enabled.
 func (h *safeHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 func (h *safeHandler) Handle(ctx context.Context, r slog.Record) error {

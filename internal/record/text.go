@@ -50,8 +50,9 @@ func (b *budget) print(f func(*printer)) string {
 	return string(p.buf)
 }
 
-// Protect calls f. If f panics, Protect returns the panic value and false. The caller prints the
-// value after Protect: a method that calls runtime.Goexit must not run in a deferred function.
+// Protect calls f. If f panics, Protect returns the panic value and false. Print the value only
+// after Protect has returned. Reason: a method of the value that calls runtime.Goexit must not run
+// in a deferred function.
 func Protect(f func()) (r any, ok bool) {
 	defer func() {
 		if !ok {
@@ -330,18 +331,19 @@ func (s *state) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// WriteString implements [io.StringWriter], as fmt's State does.
+// WriteString implements [io.StringWriter], like the State of package fmt.
 func (s *state) WriteString(text string) (int, error) { return s.Write([]byte(text)) }
 
 func (s *state) Width() (int, bool)     { return 0, false }
 func (s *state) Precision() (int, bool) { return 0, false }
 func (s *state) Flag(c int) bool        { return c == '+' && s.p.plus }
 
-// ErrorText returns the text of err for an attribute: at most 16 KiB. If the method Error panics,
+// ErrorText returns the text of err for an attribute, cut to 16 KiB. If the method Error panics,
 // ErrorText returns the text of the panic.
 func ErrorText(err error) string { return ValueText(struct{ error }{err}) } // without other methods
 
-// TypeName returns the type of v with its import path. A type without a name has no path.
+// TypeName returns the name of v's type with the import path. An unnamed type is printed without an
+// import path.
 func TypeName(v any) string {
 	t := reflect.TypeOf(v)
 	if t.PkgPath() == "" && t.Name() == "" {
@@ -350,13 +352,15 @@ func TypeName(v any) string {
 	return t.PkgPath() + "." + t.Name()
 }
 
-// ValueText returns the text of v as slog.TextHandler prints it, for an attribute: see [ErrorText].
+// ValueText returns the text of v for an attribute, as slog.TextHandler prints v. [ErrorText]
+// describes the limits.
 func ValueText(v any) string {
 	b := newBudget()
 	return b.text(v)
 }
 
-// SafeError wraps err with its current text: Error then calls no code of the program. nil is nil.
+// SafeError wraps err with its current text. The method Error of the result calls no code of the
+// program. SafeError returns nil for nil.
 func SafeError(err error) error {
 	if err == nil {
 		return nil

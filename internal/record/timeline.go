@@ -31,8 +31,8 @@ const (
 	defaultInterval        = 50 * time.Millisecond
 )
 
-// A Timeline is an observer.Timeline with the methods for recorders. Pointers to the two types
-// convert to each other. All methods may be called concurrently.
+// A Timeline is an observer.Timeline with additional methods for recorders. A pointer to one type
+// converts to a pointer to the other type. All methods may be called concurrently.
 type Timeline struct {
 	root   *root
 	parent *Timeline // nil for a process timeline
@@ -107,10 +107,10 @@ type root struct {
 
 var defaultTimeline = NewTimeline(TimelineOptions{})
 
-// ProcessTimeline returns the process timeline, which exists from the start of the program.
+// ProcessTimeline returns the default process timeline, which exists from the start of the program.
 func ProcessTimeline() *Timeline { return defaultTimeline }
 
-// NewTimeline returns a process timeline.
+// NewTimeline returns a new process timeline.
 func NewTimeline(o TimelineOptions) *Timeline {
 	r := &root{
 		epoch:      time.Now(),
@@ -155,8 +155,12 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 	return context.WithValue(ctx, ContextKey{}, t)
 }
 
-// FromContext returns the unit of the active span if its tracer uses units, or else the timeline in
-// ctx, or else [ProcessTimeline]. ctx may be nil.
+// FromContext returns the timeline for entries under ctx. ctx may be nil. The result is the first
+// of these timelines:
+//
+//   - the unit of the active span, if the tracer of the span uses units
+//   - the timeline of [NewContext] in ctx
+//   - [ProcessTimeline]
 func FromContext(ctx context.Context) *Timeline {
 	if ctx == nil {
 		return defaultTimeline
@@ -177,7 +181,8 @@ func contextTimeline(ctx context.Context) *Timeline {
 	return defaultTimeline
 }
 
-// Detached returns ctx without its active span and its request's timeline. ctx may be nil.
+// Detached returns ctx without the active span and without the timeline of the request. ctx may be
+// nil.
 func Detached(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
@@ -197,13 +202,13 @@ func Detached(ctx context.Context) context.Context {
 // Now returns the time since t's origin, on the monotonic clock.
 func (t *Timeline) Now() time.Duration { return t.root.now() - t.origin }
 
-// HasClock reports whether Now reads TimelineOptions.Clock.
+// HasClock reports whether Now reads the clock TimelineOptions.Clock.
 func (t *Timeline) HasClock() bool { return t.root.clock != nil }
 
-// Origin returns t's origin by the wall clock. The origin never changes.
+// Origin returns the wall-clock time of t's origin. The origin never changes.
 func (t *Timeline) Origin() time.Time { return t.originTime }
 
-// Since converts a time of the wall clock to a time of t.
+// Since converts a wall-clock time to a time relative to t's origin.
 func (t *Timeline) Since(at time.Time) time.Duration { return at.Sub(t.Origin()) }
 
 // wall converts a time since the root's origin to the wall clock of t.
@@ -214,10 +219,12 @@ func (t *Timeline) wall(d time.Duration) time.Time {
 	return t.originTime.Add(d - t.origin)
 }
 
-// Parent returns the timeline whose observers also get t's entries, or nil for a process timeline.
+// Parent returns the parent timeline, or nil for a process timeline. The observers of the parent
+// also receive t's entries.
 func (t *Timeline) Parent() *Timeline { return t.parent }
 
-// Observed reports whether an observer of t or of a parent, or a caller of Keep, wants typ.
+// Observed reports whether t collects entries of type typ for an observer or for a caller of Keep.
+// The observers of t's parents count, too.
 func (t *Timeline) Observed(typ Type) bool {
 	ownerWants := kindSet(t.ownerWants.Load())
 	if t.root.watching.Load() == 0 && ownerWants == 0 {
@@ -227,10 +234,12 @@ func (t *Timeline) Observed(typ Type) bool {
 	return ownerWants.has(k) || t.watched(k)
 }
 
-// Watched reports whether t's process timeline or any of its units has an observer.
+// Watched reports whether an observer is registered on t's process timeline or on a unit of the
+// process timeline.
 func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
 
-// Keep requests entries of these types for the caller, also under a span that is not recorded.
+// Keep requests entries of these types for the caller. t then records these entries under an
+// unrecorded span, too.
 func (t *Timeline) Keep(types ...Type) { t.ownerWants.Or(uint32(kindsOf(types))) }
 
 // watched reports whether an observer of t or of a parent wants entries of kind k.
@@ -246,7 +255,7 @@ func (t *Timeline) watched(k kind) bool {
 	return false
 }
 
-// Record records an entry without a span that ends now: see [Place.Record].
+// Record records an entry without a span. The entry ends now: see [Place.Record].
 func (t *Timeline) Record(typ Type, name string, start, duration time.Duration,
 	attrs []slog.Attr) bool {
 	var p Place
@@ -255,8 +264,10 @@ func (t *Timeline) Record(typ Type, name string, start, duration time.Duration,
 }
 
 // NewEntry returns an entry of t that is not recorded yet. start is relative to t's origin. attrs
-// are frozen: see [Freeze]. NewEntry returns an error for an unknown type, and for a start or an
-// end further than [MaxTime] from the process timeline's origin.
+// must be frozen: see [Freeze]. NewEntry returns an error in these cases:
+//
+//   - the type is unknown
+//   - the start or the end is further than [MaxTime] from the origin of the process timeline
 func (t *Timeline) NewEntry(typ Type, name string, start, duration time.Duration,
 	attrs ...slog.Attr) (Entry, error) {
 	k, ok := kindOf(typ)
@@ -281,10 +292,15 @@ func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration,
 		ids: ids, kind: k}
 }
 
-// Queue records an entry of [Timeline.NewEntry] under the span active in ctx ("queue a
-// PerformanceEntry", Performance Timeline 2, section 3). An entry of a request or a call is not
-// that span. Queue returns false when the entry was not wanted, or when the entry was lost. If e is
-// of another process timeline, a time out of range on t becomes the nearest time in range.
+// Queue records an entry of [Timeline.NewEntry] under the span that is active in ctx. Queue
+// implements "queue a PerformanceEntry" (Performance Timeline 2, section 3). Queue returns false in
+// these cases:
+//
+//   - no observer and no tracing system wants the entry
+//   - the entry is lost
+//
+// A queued entry of a request or a call does not represent the active span. If e belongs to another
+// process timeline, a time out of range on t becomes the nearest time in range.
 func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	var p Place
 	p.Locate(ctx)
@@ -292,7 +308,7 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	return p.Queue(e)
 }
 
-// Show records the entry of a finished span of a tracing system without units.
+// Show records the entry of a finished span, for a tracing system that uses no units.
 func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	k, ok := kindOf(d.Type)
 	if !ok {
@@ -302,7 +318,7 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
 }
 
-// Close closes a timeline of NewChild: see [Unit.Close]. A tracing system ends its own units.
+// Close closes a timeline of NewChild: see [Unit.Close]. A tracing system itself ends its units.
 func (t *Timeline) Close() {
 	if t.unit != nil && t.unit.receiver == nil {
 		t.unit.Close()
@@ -315,7 +331,7 @@ func (t *Timeline) hasEnded() bool { return t.unit != nil && t.unit.hasEnded() }
 // Unit returns the unit that contains t, or nil for a process timeline.
 func (t *Timeline) Unit() *Unit { return t.unit }
 
-// Flush moves earlier entries to the observers' buffers. Callbacks run later.
+// Flush moves all earlier entries to the buffers of the observers. The callbacks run later.
 func (t *Timeline) Flush() {
 	r := t.root
 	r.lock()

@@ -14,46 +14,50 @@ import (
 // An ID is the id of a span. The zero ID means no span.
 type ID [8]byte
 
-// SpanIDs are the place of an entry in a trace.
+// SpanIDs describe the position of an entry in a trace.
 type SpanIDs struct {
 	Trace  [16]byte
 	Self   ID // the entry's own span; zero for a mark, and for a measure without a span
 	Parent ID // the span that was active when the entry was recorded
 
-	// ObserversOnly is true under a span that is not sampled: the entry is in no trace.
+	// ObserversOnly is true under a span that is not sampled. The entry then belongs to no trace.
 	ObserversOnly bool
 }
 
-// A Tracer makes spans of entries of a process timeline and its units. Its methods are called
-// concurrently, on the goroutine that records, and must not block or panic. Their argument span is
-// the active span of a context, or nil.
+// A Tracer creates spans from entries of a process timeline and its units. The timeline calls the
+// methods concurrently, on the goroutine that records. The methods must not block or panic. The
+// argument span is the active span of a context, or nil.
 type Tracer interface {
-	// Under returns the destination of entries under a span of another tracer, which is no Active.
+	// Under returns the destination of entries under a span of another tracer. Such a span does not
+	// implement Active.
 	Under(span any) Destination
 
-	// IDs returns the ids of a span, for entries under it. They are zero for an unrecorded span.
+	// IDs returns the ids of entries under a span. The ids are zero for an unrecorded span.
 	IDs(span any) SpanIDs
 
-	// Mark takes a mark under a span. attrs are frozen, and valid during the call.
+	// Mark records a mark under a span. attrs are frozen. The tracer must not use attrs after the
+	// call.
 	Mark(span any, name string, at time.Time, attrs []slog.Attr)
 
-	// TakesLooseMarks reports whether Mark takes marks without a span.
+	// TakesLooseMarks reports whether the timeline shall call Mark for marks without a span.
 	TakesLooseMarks() bool
 
-	// Measure takes a measure under a span.
+	// Measure records a measure under a span.
 	Measure(span any, m Measured)
 
-	// Start starts a child of the span in ctx, which has the destination to, or returns nil.
+	// Start starts a child of the span in ctx. to is the destination of the child. Start may return
+	// a nil Opened for no child.
 	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context,
 		Opened)
 }
 
-// An Active is the active span of a context, of a tracer that uses units.
+// An Active is the active span of a context. Only spans of tracers that use units implement Active.
 type Active interface {
-	// Place returns the fields of the [Place] of entries under the span: Go would copy a Place.
+	// Place returns four fields of the [Place] of entries under the span. Go would copy a Place, so
+	// Place returns the fields separately.
 	Place() (*Timeline, Span, Destination, Tracer)
 
-	// Unit returns the span's unit.
+	// Unit returns the unit that contains the span.
 	Unit() *Unit
 }
 
@@ -72,15 +76,16 @@ type Failure struct {
 	Type, Message string
 }
 
-// An Opened is the span of a measure that has begun. End is the last call.
+// An Opened is the span of a measure that has begun. The caller calls no method after End.
 type Opened interface {
 	// IDs returns the ids of the span, or zero ids if the span is not recorded.
 	IDs() SpanIDs
 
 	Fail(Failure)
 
-	// End ends the span. If its destination was ToUnit, End returns a span for [Unit.EndSpan]. Any
-	// other span takes the attributes, which are frozen, and valid during the call.
+	// End ends the span. For the destination ToUnit, End returns a span for [Unit.EndSpan]. For
+	// other destinations, the span stores attrs. attrs are frozen. The span must not use attrs
+	// after the call.
 	End(at time.Time, attrs []slog.Attr) Span
 }
 
@@ -90,7 +95,7 @@ const (
 	StreamKey = "perfline.stream" // a request that lasts as long as its client stays
 )
 
-// A Destination is the recipient of marks and measures. Observers get both in any case.
+// A Destination selects the recipients of marks and measures. Observers always receive both.
 type Destination uint8
 
 // The destinations.
@@ -102,7 +107,8 @@ const (
 	ToMeter                        // only the meter: nothing else wants the measure
 )
 
-// A Place is the destination of entries under a context, with what recording needs.
+// A Place is the destination of entries under a context. A Place also contains the data that
+// recording needs.
 type Place struct {
 	Timeline *Timeline
 	Span     Span // the active span of the unit, or nil
@@ -120,7 +126,8 @@ var spanKey atomic.Pointer[any]
 // SetSpanKey sets the context key of the active span, for all tracers of the process.
 func SetSpanKey(key any) { spanKey.Store(&key) }
 
-// Locate sets p to the place of entries under ctx, which may be nil. Returning p would cost time.
+// Locate sets p to the place of entries under ctx. ctx may be nil. Locate writes to p because
+// returning a Place costs time.
 func (p *Place) Locate(ctx context.Context) {
 	if ctx == nil {
 		p.locateRoot(defaultTimeline)
@@ -149,15 +156,17 @@ func (p *Place) locateRoot(t *Timeline) {
 	}
 }
 
-// Wants reports whether anything wants entries of type typ at the place.
+// Wants reports whether a recipient at the place wants entries of type typ.
 func (p *Place) Wants(typ Type) bool { return p.To != ToObservers || p.Timeline.Observed(typ) }
 
-// Record records an entry that ends now. start is relative to the timeline's origin. attrs are
-// frozen: see [Freeze]. An entry of an unknown type is dropped. A start or an end further than
-// [MaxTime] from the process timeline's origin becomes the nearest time in range.
+// Record records an entry that ends now, and returns false if the entry is lost. A lost entry
+// counts as Overflow. start is relative to the origin of the timeline. attrs must be frozen: see
+// [Freeze].
 //
-// Record never blocks, unless a method of an attribute does. Record returns false for a lost entry,
-// which counts as Overflow.
+//   - Record drops an entry of an unknown type.
+//   - A start or an end further than [MaxTime] from the process timeline's origin becomes the
+//     nearest time in range.
+//   - Record blocks only if a method of an attribute blocks.
 func (p *Place) Record(typ Type, name string, start, duration time.Duration,
 	attrs []slog.Attr) bool {
 	k, ok := kindOf(typ)
@@ -245,7 +254,7 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration,
 	return ok
 }
 
-// On returns the place on the timeline t under the same span.
+// On returns the place for the same span on the timeline t.
 func (p *Place) On(t *Timeline) Place {
 	if t == p.Timeline {
 		return *p
@@ -313,8 +322,8 @@ const maxCopied = 64
 // attrLists pools the lists of trace and measured.
 var attrLists = sync.Pool{New: func() any { return new([]slog.Attr) }}
 
-// Start starts a span at the place. start is relative to the timeline's origin. Without a tracer,
-// Start returns ctx and nil.
+// Start starts a span at the place. start is relative to the origin of the timeline. Start returns
+// ctx and nil if the place needs no span, for example without a tracer.
 func (p *Place) Start(ctx context.Context, name string, start time.Duration) (context.Context,
 	Opened) {
 	if p.Tracer == nil || p.To == ToObservers || p.To == ToMeter {
@@ -324,8 +333,8 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 	return p.Tracer.Start(ctx, p.To, Name(name), p.Timeline.anchor(start).Add(start))
 }
 
-// End records a measure that ends now, as Record does, and ends its span. With a failure, the entry
-// has the message as the attribute "error".
+// End records a measure that ends now, like Record, and ends the span of the measure. If failure is
+// not nil, the attribute "error" of the entry contains the message of failure.
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr,
 	failure *Failure) {
 	name = Name(name)

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// A Unit is the timeline of one unit of work: an HTTP request, an RPC, a message, a job. A journal
-// holds the unit's records for a tracing system. All methods may be called concurrently.
+// A Unit is the timeline of one unit of work: an HTTP request, an RPC, a message, or a job. The
+// journal of the unit stores the records for a tracing system. All methods may be called
+// concurrently.
 //
-// A unit is never reused, so that a late record cannot reach another unit. The storage of a journal
-// is pooled: a unit detaches its journal before the receiver reads the journal.
+// A Unit is never reused, so a late record cannot reach another unit. The storage of a journal is
+// pooled. A unit therefore detaches its journal before the receiver reads the journal.
 type Unit struct {
 	Timeline
 
@@ -35,24 +36,25 @@ type Unit struct {
 	sweep uint32 // the number of sweeps before the unit entered the list
 }
 
-// A Receiver takes the journals of units. Package bridge implements Receiver for OpenTelemetry.
+// A Receiver receives the journals of units. Package bridge implements Receiver for OpenTelemetry.
 type Receiver interface {
-	// HandOver takes parts of the journals of some units. The parts are valid during the call.
-	// Several goroutines may call HandOver at once with different parts, without a lock. HandOver
-	// must not block or panic.
+	// HandOver receives parts of the journals of some units. The receiver must not use the parts
+	// after the call. Several goroutines may call HandOver concurrently with different parts,
+	// without a lock. HandOver must not block or panic.
 	HandOver([]*Finished)
 
-	// MarkLimit returns the number of marks that a span keeps, the last ones. A negative limit
-	// means no limit.
+	// MarkLimit returns the maximum number of marks of a span. A span stores the last marks. A
+	// negative limit means no limit.
 	MarkLimit() int
 
-	// TakesMarks returns the marks that the receiver takes by themselves, in addition to the marks
-	// of finished spans. The result never changes. An undecided unit gives marks by themselves only
-	// if the unit is exported.
+	// TakesMarks returns the marks that the receiver wants separately, in addition to the marks of
+	// finished spans. The result must never change. An undecided unit delivers separate marks only
+	// after the unit is exported.
 	TakesMarks() MarksTaken
 }
 
-// MarksTaken are the marks that a [Receiver] takes by themselves: see [Finished.Mark].
+// MarksTaken selects the marks that a [Receiver] wants separately from their spans: see
+// [Finished.Mark].
 type MarksTaken uint8
 
 // The marks that a receiver takes by themselves.
@@ -62,23 +64,24 @@ const (
 	AllMarks             // each mark, with the next part of its unit, also of open spans
 )
 
-// A Span is a span of a unit. The tracing system owns the span; the timeline stores its marks until
-// the span has finished.
+// A Span is a span of a unit. The tracing system owns the span. The timeline stores the marks of
+// the span until the span has finished.
 type Span interface {
-	// IDs returns the ids of the span and of its parent. The ids never change.
+	// IDs returns the id of the span, of its parent and of its trace. The ids never change.
 	IDs() SpanIDs
 
-	// Marks returns the timeline's data about the marks of the span, always the same pointer.
+	// Marks returns the timeline's data about the marks of the span. Marks always returns the same
+	// pointer.
 	Marks() *SpanMarks
 
-	// Size returns the approximate memory of the finished span, in bytes.
+	// Size returns the approximate memory size of the finished span in bytes.
 	Size() int
 
-	// Describe returns the entry of the finished span.
+	// Describe returns the description of the finished span for its entry.
 	Describe() Description
 }
 
-// A Description is the entry of a span.
+// A Description describes the entry of a span.
 type Description struct {
 	Type       Type
 	Name       string
@@ -86,25 +89,29 @@ type Description struct {
 	Attrs      []slog.Attr // frozen
 }
 
-// NewUnit returns a unit whose entries also reach the observers of t. start is the unit's origin. A
-// monotonic reading, as time.Now returns it, makes the origin exact. An origin further than
-// [MaxTime] from the process timeline's becomes the nearest in range. With a TimelineOptions.Clock,
-// the origin is now.
+// NewUnit returns a unit whose entries also reach the observers of t. start is the origin of the
+// unit. A start with a monotonic reading, as from time.Now, defines the origin exactly. An origin
+// out of range becomes the nearest time in range. The range is [MaxTime] around the origin of the
+// process timeline. With a TimelineOptions.Clock, the origin is the current time of this clock.
 //
-// The journal of a unit with a receiver holds finished spans, and the marks and measures under
-// them. The receiver gets the journal after the unit's end, together with other units: after 64
-// units, or after 100 ms. The receiver gets a part earlier when the journal has 512 spans and
-// measures, or 512 KiB, or is 2.5 to 5 s old, when the journals of the process have too many bytes,
-// and in [Timeline.FlushUnits]. After the unit's end, the receiver gets each span that finishes
-// late.
+// If r is not nil, the journal stores finished spans, and the marks and measures under these spans.
+// After the end of the unit, r receives the journal together with other units: after 64 units, or
+// after 100 ms. r receives a part of the journal earlier in these cases:
+//
+//   - the journal reaches 512 spans and measures, or 512 KiB
+//   - the journal is 2.5 to 5 s old
+//   - the journals of the process occupy too many bytes
+//   - the program calls [Timeline.FlushUnits]
+//
+// r receives each span that finishes after the end of the unit separately.
 func (t *Timeline) NewUnit(start time.Time, r Receiver) *Unit {
 	u := new(Unit)
 	t.InitUnit(u, start, r, false)
 	return u
 }
 
-// InitUnit is NewUnit for a zero Unit in the caller's memory. With undecided, [Unit.End],
-// [Unit.Export] or [Unit.Discard] decides about the unit.
+// InitUnit initializes a zero Unit in the caller's memory, like NewUnit. If undecided is true,
+// [Unit.End], [Unit.Export] or [Unit.Discard] later decides about the export of the unit.
 func (t *Timeline) InitUnit(u *Unit, start time.Time, r Receiver, undecided bool) {
 	if undecided {
 		u.fate.Store(fateUndecided)
@@ -121,12 +128,13 @@ func (t *Timeline) InitUnit(u *Unit, start time.Time, r Receiver, undecided bool
 	u.shard = root.units.shards.Near()
 }
 
-// NewChild returns the timeline of a unit without a receiver, with the origin now. Close the
-// timeline at the end of the request.
+// NewChild returns the timeline of a unit without a receiver. The origin is now. Close the timeline
+// at the end of the request.
 func (t *Timeline) NewChild() *Timeline { return &t.NewUnit(time.Now(), nil).Timeline }
 
-// EndSpan takes a finished span of the unit, which no longer changes. The entry has the description
-// of the span and attrs, which are frozen. Without typ there is no entry.
+// EndSpan stores a finished span of the unit. The span must not change any more. The entry contains
+// the description of the span, and attrs. attrs must be frozen. If typ is "", EndSpan records no
+// entry.
 func (u *Unit) EndSpan(s Span, typ Type, attrs []slog.Attr) {
 	k, _ := kindOf(typ)
 	size := Contents(attrs)

@@ -37,7 +37,7 @@ type units struct {
 	endedArmed atomic.Bool
 }
 
-// UnitStats are counts of a process timeline's units and their journals.
+// UnitStats contains the counts of a process timeline's units and of their journals.
 type UnitStats struct {
 	// Hand-overs before the end of the unit, by cause.
 	LongUnits    uint64 // the journal had 512 spans and measures, or 512 KiB
@@ -76,7 +76,7 @@ func (us *units) init() {
 	}
 }
 
-// HandOver gives a finished span without a unit to a receiver.
+// HandOver passes a finished span that belongs to no unit to a receiver.
 func (t *Timeline) HandOver(r Receiver, s Span) {
 	j := newJournal()
 	rec := journalRecord{span: s, gets: getsSpan, size: recordSize(s.Size())}
@@ -106,14 +106,14 @@ func (us *units) armEnded() {
 	}
 }
 
-// HandOverEnded waits until the receivers have the units that ended before the call. If ctx ends
-// first, HandOverEnded returns the cause.
+// HandOverEnded waits until the receivers have received all units that ended before the call. If
+// ctx ends first, HandOverEnded returns the cause.
 func (t *Timeline) HandOverEnded(ctx context.Context) error {
 	return t.root.units.flush(ctx, false)
 }
 
-// FlushUnits waits until the receivers have everything that finished before the call. If ctx ends
-// first, FlushUnits returns the cause.
+// FlushUnits waits until the receivers have received all spans and records that finished before the
+// call. If ctx ends first, FlushUnits returns the cause.
 func (t *Timeline) FlushUnits(ctx context.Context) error { return t.root.units.flush(ctx, true) }
 
 // flush hands over the retired journals, and with open the finished records of open units.
@@ -167,8 +167,8 @@ func (us *units) deliverEnded() {
 	deliver(lists)
 }
 
-// AbandonUnits hands over the finished records of a receiver's units, and drops the marks of open
-// spans, which count as MarksOfOpenSpans.
+// AbandonUnits hands over the finished records of the units of r. AbandonUnits drops the marks of
+// open spans, and counts these marks as MarksOfOpenSpans.
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
 	for h := range us.shards.All() {
