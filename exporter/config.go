@@ -22,33 +22,33 @@ const (
 	batchBytes        = 3 << 20  // maximum of a request: receivers refuse more than 4 MiB
 )
 
-// Config contains the destination of spans or log records, and the bounds of the queue. With the
-// zero value, OpenTelemetry's variables decide. A field that is set overrides its variable. TLS,
-// timeouts, compression, batch size and delay are configured by variables only.
+// Config contains the destination of spans or log records, and the limits of the queue. The zero
+// value uses OpenTelemetry's environment variables. A field that is set overrides its variable.
+// Only variables configure TLS, timeouts, compression, batch size and delay.
 type Config struct {
-	// Endpoint is the backend's base URL, such as "http://localhost:4317". For HTTP, "/v1/traces"
-	// or "/v1/logs" is appended to a URL without a path. If no variable sets an endpoint either,
-	// the endpoint is OTLP's default: localhost with port 4317, or 4318 for HTTP.
+	// Endpoint is the backend's base URL, such as "http://localhost:4317". For HTTP, the delivery
+	// appends "/v1/traces" or "/v1/logs" to a URL without a path. If Endpoint and the variables are
+	// empty, the default of OTLP applies: localhost with port 4317, or port 4318 for HTTP.
 	Endpoint string
 
 	// Protocol is GRPC or HTTP. If neither Protocol nor a variable is set, port 4318 selects HTTP,
 	// and other ports select GRPC.
 	Protocol string
 
-	// Headers are sent with every request, such as a tenant or a token.
+	// Headers contains headers for every request, such as a tenant or a token.
 	Headers map[string]string
 
-	// Sender sends the requests, in place of the three fields above and their variables. Shutdown
-	// closes a Sender that implements io.Closer. Messages name the Sender by its String method, or
-	// else by its type.
+	// Sender sends the requests. A Sender replaces Endpoint, Protocol, Headers and their variables.
+	// Shutdown closes a Sender that implements io.Closer. Log messages contain the result of the
+	// Sender's String method, or else the Sender's type.
 	Sender Sender
 
-	// QueueSize bounds the number of waiting items. 0 means OTEL_BSP_MAX_QUEUE_SIZE, for logs
-	// OTEL_BLRP_MAX_QUEUE_SIZE, or else 8192: spans of one or two seconds of a busy service, while
-	// its backend restarts.
+	// QueueSize limits the number of waiting items. 0 means OTEL_BSP_MAX_QUEUE_SIZE, or
+	// OTEL_BLRP_MAX_QUEUE_SIZE for logs. Without the variable, the limit is 8192. A busy service
+	// ends 8192 spans in one or two seconds. The backend can restart in this time without a loss.
 	QueueSize int
 
-	// QueueBytes bounds the memory of the waiting encoded items, in bytes. 0 means 32 MiB.
+	// QueueBytes limits the memory of the waiting encoded items, in bytes. 0 means 32 MiB.
 	QueueBytes int
 
 	Logger *slog.Logger // nil means slog.Default()
@@ -61,11 +61,13 @@ func (c Config) text() string {
 		secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
 }
 
-// Format prints c for every verb, without the values of headers and the secrets of the endpoint. A
-// struct that embeds a Config inherits Format, and should define its own.
+// Format prints c for every verb. The output contains no values of headers and no secrets of the
+// endpoint. A struct that embeds a Config inherits Format. Such a struct should define its own
+// Format method.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
-// MarshalText returns what Format prints, for encoding/json, log/slog and other encoders.
+// MarshalText returns the output of [Config.Format], for encoding/json, log/slog and other
+// encoders.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
 
 // check returns an error that names the first invalid bound. Package otlp checks the destination.

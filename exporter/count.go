@@ -1,6 +1,6 @@
 package exporter
 
-// A Count is one of perfline's own counts: a number of items with the same outcome.
+// A Count is a number of items with the same outcome. perfline counts its own work in Counts.
 type Count struct {
 	Group string // the counted items, by the name of their metric: "perfline.entries"
 	Kind  string // the type of entry, only in the group of entries: "mark"

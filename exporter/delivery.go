@@ -10,9 +10,10 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A Delivery sends spans over OTLP. As a span processor, it encodes a span on the goroutine that
-// ends the span. As an output of a bridge.TracerProvider, it gets encoded spans through
-// [Delivery.Accept]. The queue holds only bytes. Methods may be called concurrently.
+// A Delivery sends spans over OTLP. As a span processor, a Delivery encodes each span on the
+// goroutine that ends the span. As an output of a bridge.TracerProvider, a Delivery receives
+// encoded spans through [Delivery.Accept]. The queue contains only bytes. Methods may be called
+// concurrently.
 type Delivery struct {
 	outbox
 
@@ -24,10 +25,15 @@ var (
 	_ bridge.Output          = (*Delivery)(nil)
 )
 
-// NewDelivery starts a delivery, configured by c and the variables OTEL_EXPORTER_OTLP_* and
-// OTEL_BSP_*. It does not connect. Invalid fields are errors, as are invalid variables without
-// which nothing can be sent. Other invalid variables are logged once each, and their defaults
-// apply. The caller, or its provider, has to shut the delivery down.
+// NewDelivery starts a delivery. The configuration is c and the variables OTEL_EXPORTER_OTLP_* and
+// OTEL_BSP_*. NewDelivery does not connect to the receiver. NewDelivery returns an error in these
+// cases:
+//
+//   - A field is invalid.
+//   - A variable is invalid, and the delivery cannot send anything without this variable.
+//
+// Other invalid variables are logged once each, and their defaults apply. The caller, or the
+// caller's provider, must shut the delivery down.
 func NewDelivery(c Config) (*Delivery, error) {
 	d := &Delivery{}
 	if err := d.open(c, otlp.Traces, "spans", 0); err != nil {
@@ -39,9 +45,9 @@ func NewDelivery(c Config) (*Delivery, error) {
 // OnStart does nothing.
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd queues a sampled span, or drops the span when the queue is full. It never blocks. It reuses
-// the memory of delivered and lost spans. It may allocate for a span of more than 1 KiB, and it
-// allocates when more spans wait than ever before.
+// OnEnd queues a sampled span, or drops the span if the queue is full. OnEnd never blocks. OnEnd
+// reuses the memory of delivered and lost spans. OnEnd allocates if more spans wait than ever
+// before. OnEnd may also allocate for a span of more than 1 KiB.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {
 		d.groups.Encode(s, func(s otlpenc.Spans) {
@@ -50,13 +56,17 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// Accept queues encoded spans, or drops spans when the queue is full. It never blocks. It retains
-// the bytes as [bridge.Spans.Retain] does, so that bytes of perfline's provider are not copied.
-// Accept allocates only for bytes of other origin, and where [Delivery.OnEnd] would.
+// Accept queues encoded spans, or drops spans if the queue is full. Accept never blocks. Accept
+// retains the bytes of perfline's provider without a copy, as [bridge.Spans.Retain] does. Accept
+// copies other bytes and allocates memory for the copies. Otherwise Accept allocates in the same
+// cases as [Delivery.OnEnd].
 //
-// Accept queues and drops spans in parts of at most 4 KiB, or one larger span. It drops spans that
-// a program made itself, which lack a resource and a scope, and spans without bytes or with a count
-// below 1. Dropped spans count as at least one.
+// Accept queues and drops spans in parts. A part contains at most 4 KiB, or one larger span. Accept
+// also drops these elements of all, and counts each dropped element as at least one span:
+//
+//   - Spans that the program created without a resource and a scope
+//   - Spans without bytes
+//   - Spans with a count below 1
 func (d *Delivery) Accept(all []bridge.Spans) {
 	batch := d.begin()
 	for _, s := range all {

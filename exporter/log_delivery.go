@@ -6,18 +6,19 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A LogDelivery sends log records over OTLP, with the guarantees of a [Delivery] and separate
-// counts. Methods may be called concurrently.
+// A LogDelivery sends log records over OTLP. A LogDelivery guarantees the same as a [Delivery] and
+// counts separately. Methods may be called concurrently.
 //
 // A receiver that does not support log records answers UNIMPLEMENTED over gRPC, or 404 over HTTP.
-// Config.Logger then gets one line. Waiting records count as Failed, and records of the next 10
-// minutes as Dropped. The delivery then tries the next record.
+// After such an answer, Config.Logger receives one line, and waiting records count as Failed.
+// Records of the next 10 minutes count as Dropped. After this pause, the delivery sends the next
+// record.
 type LogDelivery struct{ outbox }
 
 var _ bridge.LogOutput = (*LogDelivery)(nil)
 
-// NewLogDelivery starts a delivery of log records, as [NewDelivery] does for spans. The variables
-// are OTEL_EXPORTER_OTLP_LOGS_*, OTEL_EXPORTER_OTLP_* and OTEL_BLRP_*.
+// NewLogDelivery starts a delivery of log records, as [NewDelivery] starts a delivery of spans. The
+// variables are OTEL_EXPORTER_OTLP_LOGS_*, OTEL_EXPORTER_OTLP_* and OTEL_BLRP_*.
 func NewLogDelivery(c Config) (*LogDelivery, error) {
 	d := &LogDelivery{}
 	if err := d.open(c, otlp.Logs, "log records", otlp.UnknownPause); err != nil {
@@ -26,7 +27,7 @@ func NewLogDelivery(c Config) (*LogDelivery, error) {
 	return d, nil
 }
 
-// AcceptLogs queues encoded log records, as [Delivery.Accept] does for spans.
+// AcceptLogs queues encoded log records, as [Delivery.Accept] queues encoded spans.
 func (d *LogDelivery) AcceptLogs(r bridge.Records) {
 	d.add(d.append(d.begin(), otlpenc.Records(r)))
 }

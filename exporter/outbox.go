@@ -31,8 +31,8 @@ type outbox struct {
 // withoutDeadline bounds ForceFlush and Shutdown if their context has no deadline.
 const withoutDeadline = 10 * time.Second
 
-// Stats are consistent counts of spans or log records: Accepted = Delivered + Failed + Dropped +
-// Pending at every moment.
+// Stats counts spans or log records. The counts are consistent at every moment: Accepted =
+// Delivered + Failed + Dropped + Pending.
 type Stats struct {
 	Accepted  uint64 // sampled spans that have ended, or log records
 	Delivered uint64 // acknowledged by the receiver
@@ -45,7 +45,8 @@ type Stats struct {
 	Retries      uint64 // requests that were sent again
 }
 
-// Lost returns the number of items that will never arrive once the delivery is shut down.
+// Lost returns the number of lost items. Call Lost after Shutdown. Before Shutdown, the number also
+// includes pending items.
 func (s Stats) Lost() uint64 { return s.Accepted - s.Delivered }
 
 // open starts the queue of a signal. Log lines and errors call the items what.
@@ -133,15 +134,15 @@ func (o *outbox) add(batch *[]encoded) {
 	batches.Put(batch)
 }
 
-// OnRead registers a function that Stats, ForceFlush and Shutdown call first, on the caller's
-// goroutine and without a lock. A provider with deferred hand-over registers a function that hands
-// over all ended items, so that these methods include the items. Several functions may be
-// registered. A function must not call these methods.
+// OnRead registers a function that Stats, ForceFlush and Shutdown call first. The function runs on
+// the caller's goroutine and without a lock. The function must not call these methods. A provider
+// that buffers ended items registers a function that queues these items. The methods then include
+// the items. Several functions may be registered.
 func (o *outbox) OnRead(f func()) { o.onRead.Add(f) }
 
-// ForceFlush sends the waiting items. It returns when all items accepted before the call are
-// delivered or lost, with an error if items are lost or ctx ended. A ctx without a deadline ends
-// after 10 seconds.
+// ForceFlush sends the waiting items. ForceFlush returns when all items accepted before the call
+// are delivered or lost. ForceFlush returns an error if items are lost or ctx ends. If ctx has no
+// deadline, the timeout is 10 seconds.
 func (o *outbox) ForceFlush(ctx context.Context) error {
 	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)
@@ -152,10 +153,10 @@ func (o *outbox) ForceFlush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown sends the waiting items and closes the connections. When ctx ends first, Shutdown
-// cancels the current request and gives up the remaining items. A ctx without a deadline ends after
-// 10 seconds. Further calls wait for the same end. Stats are final when Shutdown returns. The error
-// tells the number of undelivered items.
+// Shutdown sends the waiting items and closes the connections. If ctx ends first, Shutdown cancels
+// the current request and drops the remaining items. If ctx has no deadline, the timeout is 10
+// seconds. Further calls wait for the first call's end. Stats are final when Shutdown returns. The
+// error contains the number of undelivered items.
 func (o *outbox) Shutdown(ctx context.Context) error {
 	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)

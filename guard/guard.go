@@ -43,26 +43,27 @@ import (
 
 var errNotAuthorized = errors.New("not authorized")
 
-// A Guard checks the clients of a handler. The zero value allows clients on the same machine.
+// A Guard checks the clients of a handler. The zero value allows only clients on the same machine.
 type Guard struct {
 	// Authorize returns an error to refuse a client. Guard logs the error and does not send the
 	// error to the client. Authorize is called concurrently. nil means [Local].
 	Authorize func(*http.Request) error
 
-	// TrustedOrigins lists further origins, such as "https://tools.example", whose pages may send
-	// requests. A page behind a proxy that changes the Host header needs its own origin here.
+	// TrustedOrigins lists further origins, such as "https://tools.example". Pages of these origins
+	// may send requests. If a proxy changes the Host header, the page's own origin must be in the
+	// list.
 	TrustedOrigins []string
 
 	Logger *slog.Logger // logs refusals, at most one a minute; nil means slog.Default()
 
-	// Refuse answers a refused client. The error's text may be sent to the client. nil means a
+	// Refuse answers a refused client. Refuse may send the error's text to the client. nil means a
 	// line of text with status 403, or 401 for [Token].
 	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
-// Handler returns a handler that calls next for allowed clients, and Refuse with the broken rule
-// for other clients. Of two nested guards, both must allow a request. Handler panics if
-// TrustedOrigins contains an invalid origin.
+// Handler returns a handler that calls next for allowed clients and Refuse for other clients. The
+// error for Refuse names the violated rule. If two guards are nested, both guards must allow a
+// request. Handler panics if TrustedOrigins contains an invalid origin.
 func (g Guard) Handler(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	for _, origin := range g.TrustedOrigins {

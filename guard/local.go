@@ -22,15 +22,16 @@ var (
 // remedy tells the program's author how to allow a refused client.
 const remedy = "To allow others (a browser outside the container, another machine), the program sets Authorize, for example to guard.Token(secret)"
 
-// Local returns an error unless r came from this machine. All of these must hold:
+// Local returns an error unless r came from this machine. All of these conditions must hold:
 //
 //   - The connection comes from a loopback address. A Unix socket has no such address.
-//   - The Host header is localhost or a loopback address. A web page that reaches this machine by
-//     DNS rebinding sends its own name instead.
-//   - No header shows a proxy, such as X-Forwarded-For.
+//   - The Host header is localhost or a loopback address. This condition stops DNS rebinding,
+//     because such a web page sends its own name as the Host.
+//   - No header indicates a proxy, such as X-Forwarded-For.
 //
-// Local cannot detect a proxy on the same machine that sends a loopback Host and no proxy header,
-// as nginx does by default. Local does not check the origin of a browser's request: see [Guard].
+// Local cannot detect every proxy on the same machine. A proxy may send a loopback Host and no
+// proxy header, as nginx does by default. Local does not check the origin of a browser's request.
+// [Guard] checks the origin.
 //
 // The error's text may be sent to the client.
 func Local(r *http.Request) error {

@@ -25,24 +25,25 @@ import (
 // Prefix is the default path of the page.
 const Prefix = "/debug/perfline/"
 
-// Config configures [Handler]. The zero value serves a page at [Prefix] to clients on the same
-// machine.
+// Config configures [Handler]. With the zero value, Handler serves a page at [Prefix] to clients on
+// the same machine.
 type Config struct {
 	// Prefix is the beginning of the handler's paths. Prefix must begin and end with a slash. Empty
 	// means the constant Prefix. Use "/" with http.StripPrefix.
 	Prefix string
 
-	// Next serves all other paths, without the page's guard. nil means 404 for other paths. Handler
-	// panics if Next is set and Prefix is "/", which leaves no other path.
+	// Next serves all other paths. The page's guard does not check these requests. nil means status
+	// 404 for other paths. If Prefix is "/", no other path exists, and Handler panics if Next is
+	// set.
 	Next http.Handler
 
-	// Authorize returns an error to refuse a request. The error is logged, and not sent to the
-	// client. nil means [guard.Local], which allows clients on the same machine.
+	// Authorize returns an error to refuse a request. The handler logs the error and does not send
+	// the error to the client. nil means [guard.Local], which allows clients on the same machine.
 	//
-	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. An Authorize function that checks a
-	// token or a cookie of yours need not check the header. An Authorize function that checks the
-	// client's address must check the header. Otherwise any web page in the browser of an allowed
-	// user can read the page, once the web page's name resolves to this server (DNS rebinding):
+	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. An Authorize function that checks your
+	// own token or cookie need not check the header. An Authorize function that checks the client's
+	// address must check the header. Otherwise DNS rebinding is possible. An attacker's web page
+	// resolves its own name to this server, and reads the page in the browser of an allowed user:
 	//
 	//	if r.Host != "shop.internal:8080" {
 	//		return fmt.Errorf("host %q: must be shop.internal:8080", r.Host)
@@ -50,14 +51,14 @@ type Config struct {
 	Authorize func(*http.Request) error
 
 	// Data selects the data that the page serves. 0 means [guard.Everything] without Authorize, and
-	// [guard.Summary] with Authorize: the program must ask for Everything before clients of other
-	// machines see single requests. Handler panics if Data is invalid.
+	// [guard.Summary] with Authorize. Set Everything explicitly to show single requests to clients
+	// of other machines. Handler panics if Data is invalid.
 	Data guard.Data
 
-	// TrustedOrigins lists origins, such as "https://tools.example", whose web pages may use the
-	// handler like the page itself. A page behind a proxy that changes the Host header needs its
-	// own origin here. Web pages of other origins may only link to the page. Handler panics if
-	// TrustedOrigins contains an invalid origin.
+	// TrustedOrigins lists further origins, such as "https://tools.example". Web pages of these
+	// origins may send the same requests as the page. Web pages of other origins may only link to
+	// the page. If a proxy changes the Host header, the page's own origin must be in the list.
+	// Handler panics if TrustedOrigins contains an invalid origin.
 	TrustedOrigins []string
 
 	Logger *slog.Logger // nil means slog.Default()
@@ -96,8 +97,8 @@ type handler struct {
 	servers       serve.Servers
 }
 
-// Handler returns the handler of the page, and starts the history of the runtime's figures. Handler
-// panics if c is invalid.
+// Handler returns the handler of the page and starts to record the history of the runtime's
+// figures. Handler panics if c is invalid.
 func Handler(source perfline.Source, c Config) http.Handler {
 	c.Prefix = cmp.Or(c.Prefix, Prefix)
 	if !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") {

@@ -18,21 +18,21 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Config configures [Handler]. The zero value is for agents on the same machine.
+// Config configures [Handler]. With the zero value, Handler serves agents on the same machine.
 type Config struct {
-	// Authorize returns an error to refuse a request. The error is logged, and not sent to the
-	// client. nil means [guard.Local], which allows clients on the same machine. Authorize replaces
-	// the check of the Host header, too: see package guard.
+	// Authorize returns an error to refuse a request. The handler logs the error and does not send
+	// the error to the client. nil means [guard.Local], which allows clients on the same machine.
+	// Authorize also replaces the check of the Host header: see package guard.
 	Authorize func(*http.Request) error
 
-	// TrustedOrigins lists origins, such as "https://tools.example", whose web pages may use the
-	// tools. Handler panics if TrustedOrigins contains an invalid origin.
+	// TrustedOrigins lists origins, such as "https://tools.example". Web pages of these origins may
+	// use the tools. Handler panics if TrustedOrigins contains an invalid origin.
 	TrustedOrigins []string
 
-	// Data selects the tools: all tools for [guard.Everything], and only the tools for routes,
-	// counts and the runtime for [guard.Summary]. 0 means Everything without Authorize, and Summary
-	// with Authorize: the program must ask for Everything before clients of other machines see
-	// single requests. Handler panics if Data is invalid.
+	// Data selects the tools. [guard.Everything] allows all tools. [guard.Summary] allows only the
+	// tools for routes, counts and the runtime. 0 means Everything without Authorize, and Summary
+	// with Authorize. Set Everything explicitly to show single requests to clients of other
+	// machines. Handler panics if Data is invalid.
 	Data guard.Data
 
 	Logger *slog.Logger // nil means slog.Default()

@@ -7,10 +7,12 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// WriteWaterfall writes a request as text: a line for each span with its place in time, and lines
-// for its marks and waits below. With a profile of the same time, lines with ▸ show the functions
-// that ran for each span; t may be nil. WriteWaterfall returns the error of w. For the zero
-// Request, it returns an error and writes nothing.
+// WriteWaterfall writes a request as text. Each span is a line that shows the span's position in
+// time. The lines below a span list the span's marks and waits. t is a profile of the same time, or
+// nil. With a profile, lines with ▸ list the functions that ran for each span.
+//
+// WriteWaterfall returns the error of w. For the zero Request, WriteWaterfall writes nothing and
+// returns an error.
 func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	d, err := q.decode()
 	if err != nil {
@@ -19,8 +21,8 @@ func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	return requests.WriteWaterfall(w, d, t)
 }
 
-// WriteSVG writes a request as a picture in SVG: its spans as bars, with marks and waits. It
-// returns the errors of [WriteWaterfall].
+// WriteSVG writes a request as an SVG picture. Bars show the spans, with their marks and waits.
+// WriteSVG returns the same errors as [WriteWaterfall].
 func WriteSVG(w io.Writer, q Request) error {
 	d, err := q.decode()
 	if err != nil {

@@ -23,22 +23,22 @@ import (
 	"github.com/perfline/perfline/internal/scope"
 )
 
-// Client makes handlers for gRPC clients. The zero value uses OpenTelemetry's global providers and
-// propagators.
+// Client configures the handlers for gRPC clients. The zero value uses OpenTelemetry's global
+// providers and propagators.
 type Client struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 
-	// Filter returns false for calls that bypass the handler: no span, no metrics, no entry, no
-	// trace context in their metadata. nil: no call bypasses.
+	// Filter returns false for calls that bypass the handler. These calls record no span, no
+	// metrics and no entry, and send no trace context. nil: no call bypasses.
 	Filter func(*stats.RPCTagInfo) bool
 }
 
-// Handler returns a handler that gives every call a client span, the metric
-// rpc.client.call.duration, and a resource entry on the timeline of the call's context. The
-// propagators send the span's context to the server as metadata. Every status except OK counts as
-// an error.
+// Handler returns a handler that records every call. Each call gets a client span and a value of
+// the metric rpc.client.call.duration. The timeline in the call's context records a resource entry.
+// The propagators send the span's context to the server as metadata. Every status except OK counts
+// as an error.
 func (c Client) Handler() stats.Handler {
 	// The global propagators and providers forward to implementations that are set later.
 	meter := scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()))

@@ -21,8 +21,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Server makes handlers for gRPC servers. The zero value uses OpenTelemetry's global providers and
-// propagators, and the default timeline.
+// Server configures the handlers for gRPC servers. The zero value uses OpenTelemetry's global
+// providers and propagators, and the default timeline.
 type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
@@ -31,24 +31,26 @@ type Server struct {
 	// bridge.TracerProvider ignores this field and uses its own timeline.
 	Timeline *observer.Timeline
 
-	// Filter returns false for calls that bypass the handler: no timeline, no span, no metrics.
-	// nil: no call bypasses.
+	// Filter returns false for calls that bypass the handler. These calls record no timeline, no
+	// span and no metrics. nil: no call bypasses.
 	Filter func(*stats.RPCTagInfo) bool
 
 	// PublicEndpoint returns true for calls from outside your organization. Such a call begins a
-	// new trace, with a link to the caller's span, which the context contains. nil: every call
-	// continues the caller's trace.
+	// new trace, with a link to the caller's span. The context argument contains the caller's span.
+	// nil: every call continues the caller's trace.
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
-// Handler returns a handler that gives every call a timeline of its own, a server span and the
-// metric rpc.server.call.duration. The propagators read the span's parent from the metadata.
-// Observers get a navigation entry before the span ends. The timeline records the moments
-// requestStart, responseStart (the first header or message) and responseEnd, for marks.Measure.
+// Handler returns a handler that records every call. Each call gets a timeline, a server span and a
+// value of the metric rpc.server.call.duration. The propagators read the span's parent from the
+// metadata. Observers receive a navigation entry before the span ends.
 //
-// observer.FromContext returns the timeline. A server span of a bridge.TracerProvider brings its
-// unit as the timeline, which ends with the span. Over other providers, the timeline is a child of
-// the Server's Timeline, and ends with the call.
+// The timeline records three moments for marks.Measure: requestStart, responseStart and
+// responseEnd. The server sends the first header or message at responseStart.
+//
+// observer.FromContext returns the timeline. With a bridge.TracerProvider, the timeline is the
+// span's unit and ends with the span. With other providers, the timeline is a child of the Server's
+// Timeline and ends with the call.
 //
 // The statuses UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE and DATA_LOSS count
 // as errors of the server.

@@ -28,9 +28,9 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Server wraps HTTP handlers. The zero value uses OpenTelemetry's global providers and propagators,
-// and the default timeline. The middleware calls the functions for every request, on the request's
-// goroutine.
+// Server configures the middleware for HTTP handlers. The zero value uses OpenTelemetry's global
+// providers and propagators, and the default timeline. The middleware calls the function fields for
+// every request, on the request's goroutine.
 type Server struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
@@ -39,8 +39,8 @@ type Server struct {
 	// bridge.TracerProvider ignores this field and uses its own timeline.
 	Timeline *observer.Timeline
 
-	// Filter returns false for requests that bypass the middleware. The marks of such a request go
-	// to the process's timeline. nil: no request bypasses.
+	// Filter returns false for requests that bypass the middleware. The process's timeline records
+	// the marks of these requests. nil: no request bypasses.
 	Filter func(*http.Request) bool
 
 	// PublicEndpoint returns true for requests from outside your organization. Such a request
@@ -48,82 +48,89 @@ type Server struct {
 	// caller's trace.
 	PublicEndpoint func(*http.Request) bool
 
-	// SpanName names the span: at the start without a route, and again after the handler, when the
-	// route is known. nil: "METHOD route".
+	// SpanName returns the name of the span. The middleware calls SpanName at the start with an
+	// empty route. The middleware calls SpanName again after the handler, when the route is known.
+	// nil: "METHOD route".
 	SpanName func(r *http.Request, route string) string
 
 	ServerTiming ServerTiming // the Server-Timing header of responses; zero value: no header
 
-	// BodySizeMetrics adds http.server.request.body.size and http.server.response.body.size, which
-	// the conventions may still change. Spans and navigation entries always contain the sizes.
+	// BodySizeMetrics adds the metrics http.server.request.body.size and
+	// http.server.response.body.size. The semantic conventions may still change these metrics.
+	// Spans and navigation entries always contain the sizes.
 	BodySizeMetrics bool
 
-	// IgnoreForwarded ignores the headers of proxies: the connection and the Host header alone tell
-	// the client's address, the scheme and the server's address. Set it where clients connect
-	// without a proxy, because such clients can forge these headers.
+	// IgnoreForwarded ignores the headers of proxies. The connection and the Host header then
+	// determine the client's address, the scheme and the server's address. Set IgnoreForwarded if
+	// clients connect without a proxy, because such clients can forge these headers.
 	IgnoreForwarded bool
 }
 
-// Middleware gives every request a timeline of its own, a server span and
-// http.server.request.duration by OpenTelemetry's semantic conventions for HTTP. The span is named
-// "METHOD route", with the route of the [http.ServeMux] pattern that matched. The propagators read
-// the span's parent from the request's headers, and ignore a tracestate that is too long to be
-// valid. Known methods are the methods of the conventions, or of
+// Middleware returns a handler that records every request and calls next. Each request gets a
+// timeline, a server span and a value of the metric http.server.request.duration. The span and the
+// metric follow OpenTelemetry's semantic conventions for HTTP.
+//
+// The span's name is "METHOD route". The route is the [http.ServeMux] pattern that matched. The
+// propagators read the span's parent from the request's headers. They ignore a tracestate that
+// exceeds the valid length. The known methods are the methods of the conventions, or the methods in
 // OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS.
 //
-// observer.FromContext returns the timeline. A server span of a bridge.TracerProvider brings its
-// unit as the timeline, which ends with the span. Over other providers, the timeline is a child of
-// the Server's Timeline, and ends with the request.
+// observer.FromContext returns the timeline. With a bridge.TracerProvider, the timeline is the
+// span's unit and ends with the span. With other providers, the timeline is a child of the Server's
+// Timeline and ends with the request.
 //
-// The timeline records the moments requestStart, responseStart (the first byte is written) and
-// responseEnd, for marks.Measure. When the handler is done, observers get an entry of type
-// navigation, named by the request's path. Its attributes follow; times are durations since the
-// entry's start:
+// The timeline records three moments for marks.Measure: requestStart, responseStart and
+// responseEnd. The handler writes the first byte at responseStart. After the handler, observers
+// receive an entry of type navigation. The entry's name is the request's path. The entry contains
+// these attributes; times are durations since the entry's start:
 //
-//   - initiatorType: "http"; method, nextHopProtocol ("http/1.1", "h2"), route and responseStatus
-//     where known
+//   - initiatorType: "http"
+//   - method, nextHopProtocol ("http/1.1", "h2"), route and responseStatus, if known
 //   - requestStart, responseStart, responseEnd
-//   - requestBodySize: bytes that the handler read; encodedBodySize: bytes that the handler wrote
+//   - requestBodySize: bytes that the handler read
+//   - encodedBodySize: bytes that the handler wrote
 //   - error: error.type of the conventions, if the request failed
 //
-// The middleware does less if the request's context already contains a span of this process:
+// The middleware records less if the request's context already contains a span of this process:
 //
-//   - Under another instrumentation's server span, such as otelhttp's, the request keeps that span.
-//     It gets a timeline, a navigation entry and Server-Timing, but no second span and no metrics.
-//     The same holds under any span that the SDK's sampler dropped, because such a span does not
-//     tell its kind.
-//   - A request that a middleware already serves passes unchanged: the handler is wrapped twice, or
-//     calls another wrapped handler.
+//   - Another instrumentation's server span, such as a span of otelhttp, remains the request's
+//     span. The middleware adds a timeline, a navigation entry and Server-Timing, but no second
+//     span and no metrics. A span that the SDK's sampler dropped counts as a server span, because
+//     the SDK hides the span's kind.
+//   - If a middleware already serves the request, the request passes unchanged. For example, the
+//     handler is wrapped twice, or calls another wrapped handler.
 //   - Any other span, such as the program's own span in the server's BaseContext, is the parent of
 //     the request's span.
 //
-// A request has failed if its status is 500 or more, if the handler panicked, or if the answer did
-// not arrive whole. Span, metrics and entry then contain error.type: the status, the type of the
-// error, or one of these words:
+// A request fails if its status is at least 500, if the handler panics, or if the client does not
+// receive the whole response. The span, the metrics and the entry then contain error.type. The
+// value is the status, the type of the error, or one of these words:
 //
-//   - client_closed_request: the client left before the whole answer arrived. An answer with the
-//     Content-Type text/event-stream does not fail this way: clients may leave such a stream at any
-//     time
-//   - timeout: the time for writing was over, by the server's WriteTimeout or the handler's
-//     deadline
+//   - client_closed_request: the client left before the whole response arrived. Responses with the
+//     Content-Type text/event-stream do not fail in this case, because clients may leave such a
+//     stream at any time.
+//   - timeout: the time for writing expired, by the server's WriteTimeout or the handler's deadline
 //   - content_length_mismatch: the handler wrote less or more than the declared Content-Length
-//   - handler_aborted, handler_exited: the handler panicked with [http.ErrAbortHandler], or ended
-//     its goroutine
+//   - handler_aborted: the handler panicked with [http.ErrAbortHandler]
+//   - handler_exited: the handler ended its goroutine
 //
-// The span of a handler that panicked contains an exception event. Status is absent for a hijacked
-// connection, and for an answer that could not be sent at all. net/http cancels a request's context
-// without a cause when the client leaves. A program that cancels its BaseContext while it serves
-// requests should give a cause, as signal.NotifyContext does: such requests have not failed.
+// If the handler panics, the span contains an exception event. A hijacked connection records no
+// status. A response that the server could not send records no status.
+//
+// When the client leaves, net/http cancels the request's context without a cause. A program that
+// cancels its BaseContext while requests are active should set a cause, as signal.NotifyContext
+// does. Such requests do not count as failed.
 //
 // client.address, url.scheme and server.address come from the proxies' headers Forwarded,
-// X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host, unless [Server].IgnoreForwarded is set.
+// X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. [Server].IgnoreForwarded disables these
+// headers.
 //
-// Wrap the mux itself. A handler in between that copies the request, as http.TimeoutHandler does,
-// hides the mux's pattern from the middleware.
+// Wrap the mux itself. Some handlers copy the request, such as http.TimeoutHandler. Between the
+// middleware and the mux, such a handler hides the mux's pattern from the middleware.
 //
 // The handler's ResponseWriter implements [http.Flusher], [http.Hijacker], [http.Pusher] and
 // [http.CloseNotifier] exactly when the server's writer implements them. An
-// [http.ResponseController] also reaches the methods of the writers inside. As with any wrapper,
+// [http.ResponseController] also finds the methods of the wrapped writers. As with any wrapper,
 // http.MaxBytesReader no longer closes the connection.
 func Middleware(next http.Handler) http.Handler { return Server{}.Middleware(next) }
 

@@ -10,22 +10,23 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// SetRoute sets the route of the request that ctx belongs to: the pattern that matched, such as
-// "/items/{id}". The route becomes a part of the span's name, and an attribute of metrics. A
-// program must not use more than a few hundred routes.
+// SetRoute sets the route of the request in ctx. The route is the pattern that matched, such as
+// "/items/{id}". The span's name and the metrics' attributes contain the route. A program must use
+// at most a few hundred different routes.
 //
-// [http.ServeMux] needs no call. For other routers, call SetRoute from a middleware of the router,
-// before or after the handler, and wrap the whole router in [Middleware]. The last call counts.
-// Calls after the request do nothing. docs/frameworks.md lists the lines for chi, gin, echo,
-// gorilla/mux and httprouter.
+// Programs with [http.ServeMux] need not call SetRoute. For another router, wrap the whole router
+// in [Middleware], and call SetRoute from a middleware of the router. The call may precede or
+// follow the handler. The last call sets the route. Calls after the request are ignored.
+// docs/frameworks.md lists the code for chi, gin, echo, gorilla/mux and httprouter.
 func SetRoute(ctx context.Context, route string) {
 	if u := record.FromContext(ctx).Unit(); u != nil {
 		u.SetRoute(route)
 	}
 }
 
-// Mount returns a handler for an inner [http.ServeMux] whose pattern the [Middleware] cannot see,
-// because an outer handler copies the request. The route is the prefix followed by the inner route:
+// Mount returns a handler that calls h and sets the request's route. The route is the prefix
+// followed by the route that h matched. Use Mount for an inner [http.ServeMux] if an outer handler
+// copies the request. The copy hides the inner pattern from the [Middleware]:
 //
 //	mux.Handle("/api/", http.StripPrefix("/api", bridgehttp.Mount("/api", api)))
 //	mux.Handle("/slow/", http.TimeoutHandler(bridgehttp.Mount("", slow), time.Second, ""))

@@ -17,22 +17,22 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// ServerTiming configures the Server-Timing header of responses (W3C Server Timing). Browsers show
-// the header in their developer tools and in PerformanceResourceTiming.serverTiming. Pages of
-// another origin see the header only if the application also sets Timing-Allow-Origin. With the
-// zero value, responses have no Server-Timing header.
+// ServerTiming configures the Server-Timing header of responses (W3C Server Timing). The zero value
+// sends no header. Browsers show the header in their developer tools and in
+// PerformanceResourceTiming.serverTiming. Pages of another origin can read the header only if the
+// application also sends Timing-Allow-Origin.
 type ServerTiming struct {
-	// Trace adds the metric "traceparent", so that a browser's monitoring finds the trace of the
+	// Trace adds the metric "traceparent". A browser's monitoring can then find the trace of the
 	// request. The metric's description is a traceparent of W3C Trace Context.
 	Trace bool
 
-	// Names lists the measures that clients may see: whole names, or prefixes followed by "*".
-	// There is no default, because durations reveal facts about a service to strangers. The
-	// attribute "desc" of a measure is the metric's description.
+	// Names lists the measures that the server sends to clients. An item is a whole name, or a
+	// prefix followed by "*". Nothing is sent by default, because durations reveal facts about a
+	// service to strangers. The attribute "desc" of a measure becomes the metric's description.
 	//
 	// Names also select outbound requests and sampled spans of other instrumentation, by the names
-	// of their entries. An outbound request is named by its URL, which may be internal: "*" alone
-	// reveals it.
+	// of their entries. The name of an outbound request is its URL. Internal URLs are therefore
+	// public with "*" alone.
 	//
 	// The header contains the measures that ended before the first byte of the response. If the
 	// client accepts trailers, a trailer contains later measures. An HTTP/1 response with a trailer
@@ -40,8 +40,9 @@ type ServerTiming struct {
 	// outbound requests are recorded even if the request's trace is not sampled.
 	Names []string
 
-	// MaxBytes bounds the value of the header, and of the trailer, in bytes. 0 means 1024: many
-	// proxies accept 4 KiB for the whole header. The metric "omitted" counts measures without room.
+	// MaxBytes limits the header's value and the trailer's value, in bytes. 0 means 1024, because
+	// many proxies accept only 4 KiB for all headers together. The metric "omitted" counts the
+	// measures that exceed the limit.
 	MaxBytes int
 }
 

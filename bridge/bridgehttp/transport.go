@@ -27,8 +27,9 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Client wraps HTTP transports. The zero value uses OpenTelemetry's global providers and
-// propagators. The transport calls the functions for every request, on the caller's goroutine.
+// Client configures the transport for HTTP clients. The zero value uses OpenTelemetry's global
+// providers and propagators. The transport calls the function fields for every request, on the
+// caller's goroutine.
 type Client struct {
 	TracerProvider trace.TracerProvider          // nil: otel.GetTracerProvider()
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
@@ -39,34 +40,39 @@ type Client struct {
 	BodySizeMetrics bool                       // adds http.client.request.body.size, experimental
 }
 
-// Transport returns a transport that makes requests through base. Each request gets a client span
-// and http.client.request.duration by OpenTelemetry's semantic conventions for HTTP. The
-// propagators write the span's context into the request. The timeline in the request's context gets
-// an entry of type resource (Resource Timing). A nil base is [http.DefaultTransport].
+// Transport returns a transport that sends requests through base and records them. A nil base is
+// [http.DefaultTransport]. Each request gets a client span and a value of the metric
+// http.client.request.duration. The span and the metric follow OpenTelemetry's semantic conventions
+// for HTTP. The propagators write the span's context into the request. The timeline in the
+// request's context records an entry of type resource (Resource Timing).
 //
-// Span and entry end when the response's body is read to its end, fails or is closed. The duration
-// metric ends with the response's header. A body that is neither read nor closed occupies its
-// connection. Span and entry then end at the last read, once the garbage collector finds the body.
-// The collector cannot find the body while the request's context refers to the response.
+// The span and the entry end when the caller closes the response's body, reads the last byte, or
+// receives a read error. The duration metric ends with the response's header. If the caller neither
+// reads nor closes the body, the body occupies its connection. In this case, the span and the entry
+// are recorded when the garbage collector finds the body, and end at the last read. The collector
+// cannot find the body while the request's context refers to the response.
 //
-// The entry's name is the URL without user, query and fragment, which often hold secrets. Its
-// attributes follow; times are durations since the entry's start:
+// The entry's name is the URL without user, query and fragment, because these parts often contain
+// secrets. The entry contains these attributes; times are durations since the entry's start:
 //
-//   - initiatorType: "fetch"; method, responseStatus, nextHopProtocol ("http/1.1", "h2")
+//   - initiatorType: "fetch"
+//   - method, responseStatus, nextHopProtocol ("http/1.1", "h2")
 //   - domainLookupStart, domainLookupEnd, connectStart, secureConnectionStart, connectEnd: absent
 //     for a reused connection
 //   - reused: whether the connection was reused
-//   - requestStart: the connection was ready; responseStart: the first byte arrived
+//   - requestStart: the connection was ready
+//   - responseStart: the first byte arrived
 //   - requestBodySize, if the size is known
-//   - decodedBodySize: bytes that the caller read of the response's body; encodedBodySize: bytes
-//     that were transferred, fewer for a compressed body
+//   - decodedBodySize: bytes of the response's body that the caller read
+//   - encodedBodySize: bytes that were transferred, fewer for a compressed body
 //   - incomplete: "closed", "abandoned" or the error that stopped the reading early
 //   - error: the reason for a missing response
 //
-// The metrics of the response's Server-Timing header or trailer become entries of type server that
-// start with the resource entry. Their attributes are "desc" and "resource", the name of the
-// resource entry. Metrics without a name, and metrics after the 64th, are ignored. The resource
-// entry counts them in serverTimingMalformed and serverTimingDropped.
+// The response's Server-Timing header or trailer may contain metrics. Each metric becomes an entry
+// of type server that starts with the resource entry. The attribute "desc" is the metric's
+// description. The attribute "resource" is the name of the resource entry. Metrics without a name,
+// and metrics after the 64th, are ignored. The resource entry counts the ignored metrics in
+// serverTimingMalformed and serverTimingDropped.
 func Transport(base http.RoundTripper) http.RoundTripper { return Client{}.Transport(base) }
 
 // Transport wraps base like the function [Transport], with the settings of c.
