@@ -13,8 +13,9 @@ import (
 	"github.com/perfline/perfline/profiling/internal/wall"
 )
 
-// ErrBusy is wrapped by the error of [Profiler.Stop] when the profiler took no sample, and other
-// code had the process's CPU profiler meanwhile: net/http/pprof for example, or another agent.
+// ErrBusy reports that other code used the process's CPU profiler, and that the [Profiler] took no
+// sample. The other code may be net/http/pprof or another agent. The error of [Profiler.Stop] wraps
+// ErrBusy.
 var ErrBusy = sampling.ErrBusy
 
 // slowDownDelay is the time for which the engine keeps an interval that no profiler needs any more:

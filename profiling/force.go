@@ -9,9 +9,9 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// ForceSample adds a sample of the calling goroutine to every profiler in the state [Started] (JS
-// Self-Profiling, Automation: Force Sample). The sample's weight is 0. Tests use it to get a sample
-// at once.
+// ForceSample adds a sample of the calling goroutine to every profiler in the state [Started]. The
+// weight of the sample is 0. Use ForceSample in tests that need a sample at once. See JS
+// Self-Profiling, Automation: Force Sample.
 func ForceSample() {
 	var pcs [64]uintptr
 	n := runtime.Callers(2, pcs[:])

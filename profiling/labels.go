@@ -8,85 +8,98 @@ import (
 	"github.com/perfline/perfline/internal/spanlabels"
 )
 
-// A Selection says which spans the samples of a profiler name. The zero value is [LocalRoots].
+// A Selection selects the spans that the samples of a profiler name. The zero value is
+// [LocalRoots].
 type Selection uint8
 
 const (
-	// LocalRoots are the first spans of their traces in this process: for a request, its server
-	// span, whichever span under it was active. Other spans cost next to nothing while no profiler
-	// selects every span. Code that continues after the end of the local root counts for no span,
-	// or for its own span. A profiler that knows only the text of labels names the active span
-	// while another profiler selects every span.
+	// LocalRoots selects the first span of each trace in this process. For a request, this span is
+	// the server span, and inner spans count for the server span.
+	//
+	// While no profiler selects every span, other spans cost almost nothing. After the end of the
+	// local root, code counts for no span, or for its own span. A profiler that reads only the text
+	// of labels names the active span while another profiler selects every span.
 	LocalRoots = Selection(spanlabels.LocalRoots)
 
-	// EverySpan is the innermost span that was active on the goroutine.
+	// EverySpan selects the innermost span that was active on the goroutine.
 	EverySpan = Selection(spanlabels.EverySpan)
 )
 
-// WrapTracerProvider returns a tracer provider whose spans label the goroutines that start them, so
-// that samples name spans. tp makes the spans:
+// WrapTracerProvider returns a tracer provider whose spans label the goroutines that start them.
+// Samples of a labelled goroutine name the span. tp creates the spans:
 //
 //	provider := sdktrace.NewTracerProvider(…)
 //	otel.SetTracerProvider(profiling.WrapTracerProvider(provider))
 //
-// perfline.Start does this when a provider of the SDK makes the spans. Spans of
+// perfline.Start calls WrapTracerProvider when a provider of the SDK creates the spans. Spans of
 // bridge.TracerProvider label goroutines without WrapTracerProvider.
 //
-// WrapTracerProvider registers a span processor with tp. tp must be the SDK's provider, or have the
-// SDK's methods for span processors. Spans of another provider label nothing: call [Do] for their
-// work.
+// WrapTracerProvider registers a span processor with tp. tp must be the provider of the SDK, or
+// implement the SDK's methods for span processors. Spans of another provider label no goroutine.
+// Call [Do] for the work of such spans.
 //
-//   - Sampled spans that start while a profiler runs label their goroutine. Without a profiler, a
-//     span costs a look at a flag at its start and at its end.
-//   - While all profilers select [LocalRoots], local roots label their goroutines. Other spans
-//     label only goroutines that do not work for the trace yet, with the local root's name and id.
-//   - All spans of tp label goroutines, whichever tracer makes the spans. Contexts of the returned
-//     provider's tracers also carry the label, and pprof.Do under such a context adds to the label.
-//     Under other contexts, pprof.Do replaces the label until it returns. Contexts of marks.Start,
-//     bridgehttp and bridgegrpc carry labels, too.
-//   - The spans are tp's own, without wrappers.
+//   - A sampled span that starts while a profiler runs labels its goroutine. Without a profiler, a
+//     span reads one flag at its start and one at its end.
+//   - While all profilers select [LocalRoots], local roots label their goroutines. Another span
+//     labels only a goroutine that does not work for the trace yet. This label contains the name
+//     and the id of the local root.
+//   - All spans of tp label goroutines, whichever tracer creates the spans.
+//   - The tracers of the returned provider add the label to their contexts. marks.Start, bridgehttp
+//     and bridgegrpc do the same. pprof.Do under such a context adds labels to the label. pprof.Do
+//     under another context replaces the label until pprof.Do returns.
+//   - The spans are spans of tp, without wrappers.
 //   - At most 16 384 open spans keep their label. Further spans lose the label before their end.
-//   - tp's Shutdown ends the labels. The tracers still make spans then.
-//   - While an exporter to Pyroscope runs, the spans that its samples name also carry the attribute
-//     pyroscope.profile.id: see [HoldProfileIDs].
+//   - The Shutdown of tp ends the labels. The tracers still create spans after Shutdown.
+//   - While an exporter to Pyroscope runs, the spans that its samples name carry the attribute
+//     pyroscope.profile.id. See [HoldProfileIDs].
 //
 // New goroutines inherit the labels. Label an older goroutine, as in a pool of workers, with [Do].
 //
-// Set a provider before you wrap otel.GetTracerProvider(). Otherwise otel.GetTracerProvider returns
-// OpenTelemetry's own provider, which forwards to the first provider that is set, and that may be
-// the wrapper. Then the wrapper makes no spans until another provider is set, and reports so to
-// otel.Handle. Spans of a provider that is set later are not labelled.
+// Call otel.SetTracerProvider before you wrap the result of otel.GetTracerProvider. Otherwise
+// otel.GetTracerProvider returns a provider that forwards to the first provider of the program. If
+// the wrapper is this first provider, the wrapper creates no spans. The wrapper reports this error
+// to otel.Handle. The wrapper creates spans again after the program sets another provider. These
+// spans label no goroutine.
 //
 // The provider and its tracers may be used concurrently.
 func WrapTracerProvider(tp trace.TracerProvider) trace.TracerProvider {
 	return spanlabels.WrapTracerProvider(tp)
 }
 
-// Do runs f with ctx. Meanwhile profilers count the calling goroutine's time for the active span of
-// ctx, even if the span has ended. Use Do for long-lived goroutines that work for one span after
-// another; goroutines that start while the span is active do not need it:
+// Do runs f. While f runs, profilers count the time of the calling goroutine for the active span of
+// ctx, even if the span has ended. Use Do for a long-lived goroutine that works for several spans
+// in sequence:
 //
 //	for job := range jobs {
 //		profiling.Do(job.ctx, job.run)
 //	}
 //
-// f's context also carries the labels for pprof.Do. Do only calls f if ctx has no span, if the span
-// is unsampled or of another process, or while no profiler runs.
+// A goroutine that starts while the span is active does not need Do. The context of f also carries
+// the labels for pprof.Do.
+//
+// Do calls f without labels in these cases:
+//
+//   - ctx contains no span.
+//   - The span is not sampled.
+//   - The span belongs to another process.
+//   - No profiler runs.
 func Do(ctx context.Context, f func(context.Context)) { spanlabels.Do(ctx, f) }
 
-// HoldLabels makes new spans label their goroutines until release is called. The labels are
-// span_id, span_name and trace_id. Profiles of runtime/pprof have the labels, too: call HoldLabels
-// for a profiler that is not perfline's. A [Profiler] holds labels itself. Both functions may be
-// called concurrently, and release more than once.
+// HoldLabels lets new spans label their goroutines until the caller calls release. The labels are
+// span_id, span_name and trace_id. Profiles of runtime/pprof contain the labels, too. Call
+// HoldLabels for a profiler of another library. A [Profiler] calls HoldLabels itself. HoldLabels
+// and release may be called concurrently. Further calls of release do nothing.
 func HoldLabels(spans Selection) (release func()) {
 	return spanlabels.Hold(spanlabels.Selection(spans))
 }
 
-// HoldProfileIDs makes the selected spans carry the attribute pyroscope.profile.id, until release
-// is called. A Pyroscope server shows the samples of such a span. Spans carry the attribute only if
-// they begin while goroutines are labelled: call [HoldLabels], too, unless a [Profiler] runs.
-// Package pyroscope holds profile ids itself. Both functions may be called concurrently, and
-// release more than once.
+// HoldProfileIDs adds the attribute pyroscope.profile.id to the selected spans until the caller
+// calls release. A Pyroscope server shows the samples of a span with this attribute. Package
+// pyroscope calls HoldProfileIDs itself. HoldProfileIDs and release may be called concurrently.
+// Further calls of release do nothing.
+//
+// Only spans that start while spans label goroutines carry the attribute. Call [HoldLabels], too,
+// unless a [Profiler] runs.
 func HoldProfileIDs(spans Selection) (release func()) {
 	return spanlabels.HoldProfileIDs(spanlabels.Selection(spans))
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// OnSampleBufferFull registers f (samplebufferfull). The profiler calls f once, on a new goroutine,
-// when it has stopped because it has [Options].MaxBufferSize samples, or at once if that has
-// happened already. f may call Stop. A profiler may have several functions. remove unregisters f;
-// calls after the first do nothing.
+// OnSampleBufferFull registers f for the event samplebufferfull. The profiler calls f once, on a
+// new goroutine, after the profiler stopped with [Options].MaxBufferSize samples. If the buffer is
+// full already, the profiler calls f at once. f may call Stop. Several functions may be registered.
+// remove unregisters f. Further calls of remove do nothing.
 func (p *Profiler) OnSampleBufferFull(f func()) (remove func()) { return p.listeners.add(f) }
 
 // listeners are the functions to call when a profiler's buffer is full.

@@ -15,34 +15,35 @@ const (
 	defaultWallBudget     = 0.01
 )
 
-// Options configures [Start] (JS Self-Profiling, The ProfilerInitOptions Dictionary). The zero
-// value is ready to use.
+// Options configures [Start]. The zero value is ready to use. See JS Self-Profiling, The
+// ProfilerInitOptions Dictionary.
 type Options struct {
-	// SampleInterval is the time between samples. 0 means 10 ms. The profiler uses this interval or
-	// the next shorter one that its engine supports, or the engine's shortest: with
-	// [profile.EngineCPU] the kernel's tick, often 4 ms. [Profiler.SampleInterval] returns it. It
-	// must not be negative.
+	// SampleInterval is the requested time between samples. 0 means 10 ms. Negative values are
+	// errors. If the engine does not support the interval, the profiler uses the next shorter
+	// interval. Without a shorter interval, the profiler uses the shortest interval of the engine.
+	// For [profile.EngineCPU], the shortest interval is the tick of the kernel, often 4 ms.
+	// [Profiler.SampleInterval] returns the interval in use.
 	SampleInterval time.Duration
 
-	// MaxBufferSize is the number of samples at which the profiler stops, up to 2³²-1. 0 means 200
-	// 000. A sample takes 48 bytes. See [Profiler.OnSampleBufferFull].
+	// MaxBufferSize is the number of samples at which the profiler stops, at most 2³²-1. 0 means
+	// 200 000. A sample occupies 48 bytes. See [Profiler.OnSampleBufferFull].
 	MaxBufferSize int
 
-	// Modules are the modules whose frames the trace shows: [ModuleMain], [ModuleStandard] or
-	// paths; empty means all. Stacks lack the frames of other modules. A sample without any other
-	// frame has no stack.
+	// Modules selects the modules whose frames appear in the trace: [ModuleMain], [ModuleStandard]
+	// or paths of modules. An empty list selects all modules. The trace omits the frames of other
+	// modules. A sample without any selected frame has no stack.
 	Modules []string
 
-	// Spans says which spans the samples name. The zero value is [LocalRoots]: for a request its
-	// server span.
+	// Spans selects the spans that the samples name. The zero value is [LocalRoots]. With
+	// LocalRoots, the samples of a request name the server span.
 	Spans Selection
 
-	// Wall samples all goroutines by the wall clock, waiting goroutines included, instead of
-	// running code by its CPU time.
+	// Wall samples all goroutines by the wall clock, including waiting goroutines. Without Wall,
+	// the profiler samples running code by CPU time.
 	Wall bool
 
-	// WallBudget is the share of one core that a Wall profiler may use, above 0 and up to 1. 0
-	// means 0.01. If several profilers run, the smallest budget counts.
+	// WallBudget limits the share of one core that a Wall profiler may use. The budget is above 0
+	// and at most 1. 0 means 0.01. If several profilers run, the smallest budget applies.
 	WallBudget float64
 }
 

@@ -14,23 +14,25 @@ const (
 	ModuleAny      = remote.Any      // in a [Policy] only: all modules
 )
 
-// ErrNotAllowed is wrapped by the error of a start that a [Policy] or the variable
-// PERFLINE_PROFILING forbids (JS Self-Profiling, Feature Policy).
+// ErrNotAllowed reports that a [Policy] or the variable PERFLINE_PROFILING forbids profiling. The
+// errors of functions that start profiling wrap ErrNotAllowed. See JS Self-Profiling, Feature
+// Policy.
 var ErrNotAllowed = permission.ErrNotAllowed
 
-// A Policy says what callers outside the program may profile, by a request for example. The zero
-// Policy allows nothing (the feature's default allowlist is "none").
+// A Policy limits what callers outside the program may profile, for example by a request. The zero
+// Policy allows nothing, as the specification's default allowlist "none".
 type Policy struct {
 	Remote bool // remote callers may profile
 
-	// Modules are the modules whose frames remote callers may see, as in [Options].Modules, or
-	// [ModuleAny]; empty means [ModuleMain] and [ModuleStandard]. Frames name files as they were
-	// when the program was built, with their folders unless it was built with -trimpath.
+	// Modules lists the modules whose frames remote callers may read, as in [Options].Modules, or
+	// [ModuleAny]. An empty list means [ModuleMain] and [ModuleStandard]. Frames contain the file
+	// names at build time. Unless the program was built with -trimpath, the names include folders.
 	Modules []string
 }
 
-// Start is [Start] for a remote caller. o.Modules must be among the policy's modules; empty means
-// all of the policy's modules. The error wraps [ErrNotAllowed] if the policy forbids the profile.
+// Start calls the function [Start] for a remote caller. o.Modules must be a subset of the modules
+// of the policy. An empty o.Modules selects all modules of the policy. If the policy forbids the
+// profile, the error wraps [ErrNotAllowed].
 func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	of := remote.Policy(p)
 	if err := of.Check(); err != nil {

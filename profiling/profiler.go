@@ -14,17 +14,17 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A State is the state of a profiler (JS Self-Profiling, States).
+// A State is the state of a [Profiler]. See JS Self-Profiling, States.
 type State string
 
 const (
-	Started State = "started" // samples are taken
+	Started State = "started" // the profiler takes samples
 	Paused  State = "paused"  // other code uses the CPU profiler
-	Stopped State = "stopped" // for good
+	Stopped State = "stopped" // the profiler takes no more samples
 )
 
-// A Profiler takes samples until Stop (JS Self-Profiling, The Profiler Interface; Profiling
-// Sessions). Its methods may be called concurrently.
+// A Profiler takes samples until Stop. The methods may be called concurrently. See JS
+// Self-Profiling, The Profiler Interface and Profiling Sessions.
 type Profiler struct {
 	// The hub's goroutine owns the fields up to full. makeTrace owns them after closed is set.
 
@@ -63,16 +63,21 @@ type Profiler struct {
 	cpuMark   time.Duration // the process's CPU time when cpuTime was last counted
 }
 
-// Start begins to sample. When it returns, the profiler samples, or is paused because other code
-// uses the CPU profiler. The profiler ends with [Profiler.Stop], when its buffer is full, or when
-// ctx is done, also if ctx is done already. Timestamps are since the origin of the timeline in ctx,
-// or else of the process timeline.
+// Start starts a profiler. When Start returns, the profiler takes samples, or the profiler is
+// paused because other code uses the CPU profiler. Timestamps count from the origin of the timeline
+// in ctx. Without a timeline in ctx, timestamps count from the origin of the process timeline.
 //
-// A program that replaces itself by syscall.Exec must stop its profilers first: signals of the CPU
-// profiler end the next program.
+// The first of these events ends the profiler:
 //
-// Errors name the option, its value and the rule. They wrap [ErrNotAllowed] if PERFLINE_PROFILING
-// forbids profiling.
+//   - The program calls [Profiler.Stop].
+//   - The buffer is full.
+//   - ctx is done, even before the call of Start.
+//
+// Stop all profilers before the program calls syscall.Exec. Otherwise signals of the CPU profiler
+// end the next program.
+//
+// An error names the option, the value and the rule. If PERFLINE_PROFILING forbids profiling, the
+// error wraps [ErrNotAllowed].
 func Start(ctx context.Context, o Options) (*Profiler, error) {
 	if err := permission.Check(); err != nil {
 		return nil, err
@@ -118,8 +123,8 @@ func (p *Profiler) watch(ctx context.Context) {
 	}
 }
 
-// SampleInterval returns the interval in use. A Wall profiler's interval changes with the cost of
-// its ticks.
+// SampleInterval returns the interval in use. The interval of a Wall profiler changes with the cost
+// of its ticks.
 func (p *Profiler) SampleInterval() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,20 +144,21 @@ func (p *Profiler) State() State {
 	return Started
 }
 
-// Stopped reports whether the state is [Stopped]: from the call of Stop on.
+// Stopped reports whether the state is [Stopped]. Stopped returns true as soon as Stop is called.
 func (p *Profiler) Stopped() bool { return p.State() == Stopped }
 
-// Engine returns the engine in use. The engine changes when [profile.EngineCPU] fails, or works
-// again.
+// Engine returns the engine in use. The engine changes when [profile.EngineCPU] fails or recovers.
 func (p *Profiler) Engine() profile.Engine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.engine
 }
 
-// Fallback returns the reason why [profile.EngineWindow] samples instead of [profile.EngineCPU], or
-// why [profile.EngineWall] takes the slower profiles of runtime/pprof. It returns "" while the best
-// engine samples.
+// Fallback returns the reason why the profiler does not use the best engine. Fallback returns ""
+// while the best engine samples. The reason explains one of these cases:
+//
+//   - [profile.EngineWindow] samples instead of [profile.EngineCPU].
+//   - [profile.EngineWall] reads the slower profiles of runtime/pprof.
 func (p *Profiler) Fallback() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +167,8 @@ func (p *Profiler) Fallback() string {
 
 // TakeTrace returns the samples since Start or the last TakeTrace, for continuous profiling. The
 // profiler continues with an empty buffer. Each sample is in exactly one trace. While the profiler
-// runs, a trace without samples is no error. After the profiler's end, TakeTrace is Stop.
+// runs, TakeTrace may return a trace without samples and a nil error. After the profiler's end,
+// TakeTrace returns the results of Stop.
 func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	if t := p.takePart(); t != nil {
 		return t, nil
@@ -169,13 +176,15 @@ func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	return p.Stop()
 }
 
-// Stop ends the profiler and returns its trace, with all samples from before the call. That can
-// take some milliseconds. Further calls return the same trace, as does Stop of a profiler whose
-// buffer was full. Callers share the trace and must not change it.
+// Stop ends the profiler and returns the trace with all samples from before the call. Stop can take
+// some milliseconds. Further calls return the same trace. After the buffer was full, Stop returns
+// the complete trace. Callers share the trace and must not change it.
 //
-// When the engine failed, Stop returns its error, and the trace up to the failure. When the
-// profiler took no sample, and other code had the CPU profiler for any part of the time, the error
-// wraps [ErrBusy]. [profile.Stats] of the trace says for how long.
+// Stop returns an error in these cases:
+//
+//   - The engine failed. Stop returns the engine's error and the trace up to the failure.
+//   - The profiler took no sample, and other code used the CPU profiler for any part of the time.
+//     The error wraps [ErrBusy]. [profile.Stats] of the trace contains the time.
 func (p *Profiler) Stop() (*profile.Trace, error) {
 	p.stop()
 	return p.result, p.err

@@ -15,30 +15,37 @@ import (
 // serving limits the profiles that ServeProfile takes at a time. A profile may need 200 MB.
 var serving = make(chan struct{}, 2)
 
-// ServeProfile serves /debug/pprof/profile beside other profilers. The handler of net/http/pprof
-// fails while anything samples. Mount ServeProfile in its place, for clients that may see the
-// program's code:
+// ServeProfile serves /debug/pprof/profile while other profilers may run. The handler of
+// net/http/pprof fails while another profiler runs. Mount ServeProfile instead of that handler.
+// Allow only clients that may read the program's code:
 //
 //	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 //	profile := guard.Guard{}.Handler(http.HandlerFunc(profiling.ServeProfile))
 //	mux.Handle("GET /debug/pprof/profile", profile)
 //
-// Importing net/http/pprof registers its own handler with http.DefaultServeMux: use another mux.
-// Mount ServeProfile outside the tracing middleware, which would make a span as long as the
-// profile.
+// The import of net/http/pprof registers a handler with http.DefaultServeMux. Use another mux.
+// Mount ServeProfile outside the tracing middleware. Otherwise the middleware creates a span as
+// long as the profile.
 //
-// The response is a CPU profile for go tool pprof. The parameter seconds is its length, 1 to 3600,
-// by default 30. It ends earlier with four million samples, or when the client goes away. Samples
-// are 10 ms of CPU time apart. Their weights are as measured, as in runtime/pprof. They have the
-// labels of the local root span that they ran for: of a request, its server span.
+// The response is a CPU profile for go tool pprof. The parameter seconds is the length of the
+// profile, from 1 to 3600. The default is 30. The profile ends earlier after four million samples,
+// or when the client disconnects. The sample interval is 10 ms of CPU time. The weights of samples
+// are measured, as in runtime/pprof. The samples carry the labels of their local root span. For a
+// request, this span is the server span.
 //
-// Clients see functions of all modules: [Policy] does not apply. A profile may need 200 MB, so two
-// may run at a time.
+// The profile contains functions of all modules. [Policy] does not apply. A profile may use 200 MB,
+// so at most two profiles run at a time.
 //
-// Errors are 400 for a wrong parameter, 405 for another method than GET, 403 if PERFLINE_PROFILING
-// is off or a browser asks on behalf of a page of another site, and 409 if other code had the CPU
-// profiler all the time or while two profiles are being taken. If other code had it for a part of
-// the time, the profile's comments say for how long (go tool pprof -comments).
+// The status of an error is:
+//
+//   - 400 for a wrong parameter.
+//   - 403 if PERFLINE_PROFILING is off, or if a page of another site caused the request.
+//   - 405 for another method than GET.
+//   - 409 while two other profiles run, or if other code used the CPU profiler all the time.
+//   - 500 for any other failure.
+//
+// If other code used the CPU profiler for a part of the time, the comments of the profile contain
+// this time. Print the comments by go tool pprof -comments.
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet {

@@ -13,45 +13,47 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// Config configures [New]. With the zero value, OpenTelemetry's variables decide. A field that is
-// set wins over its variable. TLS, timeouts and compression have only variables.
+// Config configures [New]. A set field overrides its variable. With the zero value, the variables
+// of OpenTelemetry configure the exporter. Only variables configure TLS, timeouts and compression.
 type Config struct {
-	// Endpoint is the receiver's base URL, as "http://localhost:4317". For HTTP,
-	// "/v1development/profiles" is added to a URL without a path. Without field and variable it is
-	// OTLP's default: port 4317 of localhost, or 4318 for HTTP.
+	// Endpoint is the base URL of the receiver, such as "http://localhost:4317". For HTTP, the
+	// exporter adds "/v1development/profiles" to a URL without a path. Without the field and its
+	// variable, the endpoint is port 4317 of localhost, or port 4318 for HTTP.
 	Endpoint string
 
-	// Protocol is exporter.GRPC or exporter.HTTP. Without field and variable it is HTTP for port
-	// 4318, OTLP's registered port for HTTP, and else GRPC.
+	// Protocol is exporter.GRPC or exporter.HTTP. Without the field and its variable, the exporter
+	// uses HTTP for port 4318 and GRPC for other ports. 4318 is the registered port of OTLP over
+	// HTTP.
 	Protocol string
 
-	// Headers are sent with every request, for a tenant or a token.
+	// Headers are sent with every request, for example a tenant or a token.
 	Headers map[string]string
 
-	// Sender sends the requests, instead of the three fields above and their variables. Each body
-	// is one ExportProfilesServiceRequest. Shutdown closes a Sender that is an io.Closer. Messages
-	// name the Sender by its String method, or by its type.
+	// Sender sends the requests. A Sender replaces the three fields above and their variables. Each
+	// body is one ExportProfilesServiceRequest. Shutdown closes a Sender that implements io.Closer.
+	// Messages name the Sender by its String method or by its type.
 	Sender exporter.Sender
 
-	// Interval is the length of a profile, from a second to 30 minutes. 0 means 15 s. Of exporters
-	// that perfline.Start starts together, the shortest interval counts for all. So do the shortest
-	// LeakInterval and the largest of Spans.
+	// Interval is the length of a profile, from a second to 30 minutes. 0 means 15 s. Exporters
+	// that perfline.Start starts together use the shortest Interval, the shortest LeakInterval and
+	// the largest Spans of all exporters.
 	Interval time.Duration
 
-	// LeakInterval is the time between profiles of leaked goroutines, from a second to 24 hours.
-	// Else PERFLINE_LEAK_INTERVAL, else never; negative means never. Read package pyroscope's
-	// comment first: each profile costs a garbage collection, and can end some programs.
+	// LeakInterval is the time between profiles of leaked goroutines, from a second to 24 hours. 0
+	// means the value of PERFLINE_LEAK_INTERVAL, or never without this variable. A negative value
+	// means never. Each profile costs a garbage collection, and can end some programs. Read the
+	// documentation of package pyroscope first.
 	LeakInterval time.Duration
 
 	// Spans selects the spans that CPU samples link to. With the zero value,
-	// [profiling.LocalRoots], all samples of a request link to its server span.
+	// [profiling.LocalRoots], all samples of a request link to the server span.
 	Spans profiling.Selection
 
-	// QueueBytes bounds the pending profiles, in bytes of requests. 0 means 16 MiB: some minutes of
-	// a busy service.
+	// QueueBytes limits the size of the pending profiles, in bytes of requests. 0 means 16 MiB,
+	// enough for some minutes of a busy service.
 	QueueBytes int
 
-	Logger *slog.Logger // nil means the one of Start
+	Logger *slog.Logger // nil means the logger of Start
 }
 
 // text leaves out frequent secrets: the values of headers, and the endpoint's user and query.
@@ -62,8 +64,8 @@ func (c Config) text() string {
 }
 
 // Format prints the fields without secrets, for every verb. A struct that embeds a Config inherits
-// Format and needs its own.
+// Format. Such a struct needs a separate Format method to print its other fields.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
-// MarshalText returns what Format prints, for encoding/json and log/slog.
+// MarshalText returns the text that Format prints, for encoding/json and log/slog.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.text()), nil }

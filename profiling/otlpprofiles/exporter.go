@@ -9,11 +9,15 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// New returns an exporter that does nothing before its Start, for the field ProfileExporter of
-// perfline.Config. Start checks c, and sends a profile of each kind every [Config].Interval, and of
-// leaked goroutines every [Config].LeakInterval. Logger of c wins over the argument of Start.
-// Errors name the field or the variable, the value and the rule. Start logs wrong variables that do
-// no harm. A profile has one sample type: a heap profile counts as up to four in Stats.
+// New returns an exporter that does nothing before its Start. Set the field ProfileExporter of
+// perfline.Config to the exporter.
+//
+// Start of the exporter checks c. An error names the field or the variable, the value and the rule.
+// Start logs wrong variables that have a harmless default. c.Logger overrides the logger of Start.
+//
+// The exporter sends a profile of each kind every [Config].Interval. Profiles of leaked goroutines
+// follow every [Config].LeakInterval. A profile contains one sample type. Therefore a heap profile
+// counts as up to four profiles in Stats.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c)) }
 
 func receiver(c Config) continuous.Receiver {
@@ -78,5 +82,5 @@ func (r *request) Count() int { return r.count }
 
 func (r *request) Bytes() int { return len(r.body) }
 
-// Request returns Bytes: a request travels alone, because two would need one dictionary.
+// Request returns Bytes. A request is sent alone, because two requests would need one dictionary.
 func (r *request) Request() int { return r.Bytes() }

@@ -35,64 +35,74 @@ const (
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
 )
 
-// Config configures [New] and [Start]. A field that is set wins over its variable. The zero value
-// uses only the variables.
+// Config configures [New] and [Start]. A set field overrides its variable. With the zero value,
+// only the variables configure the exporter.
 type Config struct {
-	// ServerAddress is the server's URL, with http or https and a host. Requests go below its path:
-	// to https://host/path/push.v1.PusherService/Push. Else PYROSCOPE_SERVER_ADDRESS.
+	// ServerAddress is the URL of the server, with http or https and a host. The default is
+	// PYROSCOPE_SERVER_ADDRESS. The exporter adds the path of the API to the URL:
+	// https://host/path/push.v1.PusherService/Push.
 	ServerAddress string
 
-	// ApplicationName is the server's service_name: letters, digits and _ . - / only. Else
-	// PYROSCOPE_APPLICATION_NAME, else service.name of Resource, whose other characters become "_".
+	// ApplicationName is the service_name in the server. The name may contain letters, digits and
+	// the characters _ . - / only. The default is PYROSCOPE_APPLICATION_NAME, or else service.name
+	// of Resource. In service.name, "_" replaces all other characters.
 	ApplicationName string
 
-	// Tags are labels of all profiles, at most 15 with the labels of PYROSCOPE_LABELS. A tag wins
-	// over a PYROSCOPE_LABELS label of the same name. Names are [a-zA-Z_][a-zA-Z0-9_.]*; the server
-	// replaces dots with underscores. Names do not begin with "__" and are not service_name,
-	// pyroscope_spy or a label of spans. Values are any UTF-8 text of at most 2048 bytes; empty
-	// values are left out.
+	// Tags are labels of all profiles. Tags and the labels of PYROSCOPE_LABELS together are at most
+	// 15. A tag overrides a label of PYROSCOPE_LABELS with the same name.
+	//
+	//   - A name matches [a-zA-Z_][a-zA-Z0-9_.]*. The server replaces dots with underscores.
+	//   - A name must not begin with "__".
+	//   - The names service_name, pyroscope_spy and the labels of spans are reserved.
+	//   - A value is UTF-8 text of at most 2048 bytes. Tags with empty values are ignored.
 	Tags map[string]string
 
-	// BasicAuthUser and BasicAuthPassword are set both or not at all. Else
+	// BasicAuthUser and BasicAuthPassword must be set together. The defaults are
 	// PYROSCOPE_BASIC_AUTH_USER and PYROSCOPE_BASIC_AUTH_PASSWORD.
 	BasicAuthUser, BasicAuthPassword string
 
 	TenantID string            // of a server with several tenants; else PYROSCOPE_TENANT_ID
 	Headers  map[string]string // sent with every request; else PYROSCOPE_HTTP_HEADERS
 
-	// UploadInterval is the length of a profile, from a second to 30 minutes. Else
-	// PYROSCOPE_UPLOAD_INTERVAL, else 15 s. Of exporters that perfline.Start starts together, the
-	// shortest interval counts for all. So do the shortest LeakInterval and the largest of Spans.
+	// UploadInterval is the length of a profile, from a second to 30 minutes. The default is
+	// PYROSCOPE_UPLOAD_INTERVAL, or else 15 s. Exporters that perfline.Start starts together use
+	// the shortest interval, the shortest LeakInterval and the largest Spans of all exporters.
 	UploadInterval time.Duration
 
-	// LeakInterval is the time between profiles of leaked goroutines, from a second to 24 hours.
-	// Ten minutes are enough for most programs. Else PERFLINE_LEAK_INTERVAL, else never; negative
-	// means never. Read the package's comment first: each profile costs a garbage collection, and
-	// can end some programs. The time between two profiles is at least a thousand times the
-	// duration of the first.
+	// LeakInterval is the time between profiles of leaked goroutines, from a second to 24 hours. 0
+	// means the value of PERFLINE_LEAK_INTERVAL, or never without this variable. A negative value
+	// means never. Ten minutes are enough for most programs.
+	//
+	// Each profile costs a garbage collection, and can end some programs. Read the documentation of
+	// the package first. After a profile, the exporter waits at least a thousand times the duration
+	// of this profile.
 	LeakInterval time.Duration
 
-	// Spans says which spans the samples name, in the labels span_id and span_name. These spans
-	// carry the attribute pyroscope.profile.id, by which Grafana finds their samples. With the zero
-	// value, [profiling.LocalRoots], all samples of a request name its server span.
+	// Spans selects the spans that the samples name, in the labels span_id and span_name. With the
+	// zero value, [profiling.LocalRoots], all samples of a request name the server span. The
+	// selected spans carry the attribute pyroscope.profile.id. Grafana finds the samples of a span
+	// by this attribute.
 	Spans profiling.Selection
 
-	// TraceIDs adds the label trace_id to samples. A server older than June 2026 makes a series for
-	// each trace.
+	// TraceIDs adds the label trace_id to samples. A server older than June 2026 creates a series
+	// for each trace.
 	TraceIDs bool
 
-	// QueueBytes bounds the pending profiles, in bytes of compressed requests. A larger profile is
-	// dropped. 0 means 16 MiB: some tens of minutes of a busy service.
+	// QueueBytes limits the size of the pending profiles, in bytes of compressed requests. The
+	// exporter drops a profile above this limit. 0 means 16 MiB, enough for some tens of minutes of
+	// a busy service.
 	QueueBytes int
 
-	// Resource describes the service; give the tracer provider's. Its service.namespace,
-	// service.version, service.instance.id and deployment.environment.name become tags, with
-	// underscores for dots, unless a tag has that name. nil means the one that Start of the
-	// exporter gets, else resource.Default().
+	// Resource describes the service. Use the resource of the tracer provider. nil means the
+	// resource of the exporter's Start, or else resource.Default().
+	//
+	// The attributes service.namespace, service.version, service.instance.id and
+	// deployment.environment.name become tags. In the names of these tags, underscores replace
+	// dots. A tag in Tags or PYROSCOPE_LABELS overrides an attribute of the same name.
 	Resource *resource.Resource
 
-	// HTTPClient sends the profiles. Give it a Timeout. nil means a client that uses the
-	// environment's proxy, follows no redirects and waits a minute for an answer.
+	// HTTPClient sends the profiles. Set a Timeout in the client. nil means a client that uses the
+	// proxy of the environment, follows no redirects and waits at most a minute.
 	HTTPClient *http.Client
 
 	Logger *slog.Logger // nil means the one that Start of the exporter gets, else slog.Default()
@@ -114,7 +124,7 @@ func (c Config) text() string {
 // Format prints the fields without secrets, for every verb.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
-// MarshalText returns what Format prints, for encoding/json and log/slog.
+// MarshalText returns the text that Format prints, for encoding/json and log/slog.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
 
 // resolve sets c from the variables and the defaults, and checks c. It returns the tags of all

@@ -11,15 +11,19 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// New returns an exporter that does nothing before its Start. Start checks c, and pushes a profile
-// of each kind every [Config].UploadInterval, and of leaked goroutines every [Config].LeakInterval.
-// Resource and Logger of c win over the arguments of Start. Errors name the field or the variable,
-// the value and the rule. Start logs wrong variables that do no harm.
+// New returns an exporter that does nothing before its Start.
+//
+// Start of the exporter checks c. An error names the field or the variable, the value and the rule.
+// Start logs wrong variables that have a harmless default. c.Resource and c.Logger override the
+// arguments of Start.
+//
+// The exporter pushes a profile of each kind every [Config].UploadInterval. Profiles of leaked
+// goroutines follow every [Config].LeakInterval.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c, nil)) }
 
-// Start returns the exporter of [New], started with c.Resource and c.Logger. Profiling continues
-// after the end of ctx. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids
-// profiling.
+// Start creates the exporter of [New], and starts the exporter with c.Resource and c.Logger.
+// Profiling continues after the end of ctx. If PERFLINE_PROFILING forbids profiling, the error
+// wraps [profiling.ErrNotAllowed].
 func Start(ctx context.Context, c Config) (profiling.Exporter, error) {
 	e := New(c)
 	if err := e.Start(ctx, nil, nil); err != nil {

@@ -52,7 +52,7 @@ func (*upload) Count() int { return 1 }
 
 func (u *upload) Bytes() int { return len(u.request) }
 
-// Request returns Bytes: an upload travels alone.
+// Request returns Bytes. Each upload is sent in a separate request.
 func (u *upload) Request() int { return u.Bytes() }
 
 func newUpload(kind string, labels map[string]string, profile []byte) *upload {

@@ -37,25 +37,26 @@ type recorder interface {
 
 var _ recorder = (*sessions.Recorder)(nil)
 
-// Config configures [NewHandler]: who may call.
+// Config configures [NewHandler]. Config limits the clients that may call the handler.
 type Config struct {
-	// Authorize returns nil for a request that is allowed. The handler logs other errors, and does
-	// not send them to the client. Nil means [guard.Local], which allows clients on the same
-	// machine. A proxy on the machine without headers of a proxy looks local: set Authorize there.
+	// Authorize returns nil for an allowed request. The handler logs an error of Authorize, and
+	// does not send the error to the client. Nil means [guard.Local], which allows clients on the
+	// same machine. Set Authorize behind a local proxy that adds no proxy headers. Requests of such
+	// a proxy look local.
 	//
-	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. A function that checks a token or a
-	// cookie of yours need not check the header. A function that checks the address of the client
-	// must check the header. Otherwise any page in the browser of an allowed user can call, once
-	// the page's name resolves to this server (DNS rebinding):
+	// AUTHORIZE ALSO REPLACES THE CHECK OF THE HOST HEADER. A function that checks a token or a
+	// cookie need not check the header. A function that checks the address of the client must check
+	// the header. Otherwise any page in the browser of an allowed user can call the handler by DNS
+	// rebinding. In this attack, the name of the page resolves to this server.
 	//
 	//	if r.Host != "shop.internal:8080" {
 	//		return fmt.Errorf("host %q: must be shop.internal:8080", r.Host)
 	//	}
 	Authorize func(*http.Request) error
 
-	// TrustedOrigins are origins with pages that may call, as "https://tools.example". Pages of the
-	// service's own host and clients that are no browsers always may. Behind a proxy that changes
-	// the Host header, list the origin of the service itself.
+	// TrustedOrigins lists the origins of pages that may call, such as "https://tools.example".
+	// Pages of the service's own host need no entry. Clients other than browsers need no entry.
+	// Behind a proxy that changes the Host header, add the origin of the service.
 	TrustedOrigins []string
 
 	Logger *slog.Logger // for starts, and refusals once a minute; nil means slog.Default()
@@ -70,9 +71,9 @@ type limits struct {
 	SendTimeout     time.Duration // for the client to read a message of a stream; 0 means 30 s
 }
 
-// NewHandler returns the service's handler and the path to mount the handler at, as the
-// constructors that connect generates do. Several handlers may share a recorder. NewHandler panics
-// if an element of c.TrustedOrigins is no origin.
+// NewHandler returns the handler of the service and the path of the handler. Mount the handler at
+// this path. The results match the constructors that connect generates. Several handlers may share
+// a recorder. NewHandler panics if an element of c.TrustedOrigins is not a valid origin.
 func NewHandler(r *sessions.Recorder, c Config) (path string, h http.Handler) {
 	return newHandler(r, c)
 }
