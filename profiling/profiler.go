@@ -17,6 +17,7 @@ import (
 // A State is the state of a [Profiler]. See JS Self-Profiling, States.
 type State string
 
+// The states of a profiler.
 const (
 	Started State = "started" // the profiler takes samples
 	Paused  State = "paused"  // other code uses the CPU profiler

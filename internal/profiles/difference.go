@@ -49,6 +49,7 @@ type NodeDifference struct {
 	Calls []*NodeDifference // the largest sum of both sides first, then by name
 }
 
+// NewDifference returns the difference of two sides.
 func NewDifference(a, b Side) Difference {
 	treeA, treeB := NewTree(a.Trace, a.Samples), NewTree(b.Trace, b.Samples)
 	d := Difference{PerRequest: a.Requests > 0 && b.Requests > 0, A: treeA.Total, B: treeB.Total}

@@ -9,6 +9,7 @@ import (
 // A Selection says which spans the samples of a profiler name, see profiling.Selection.
 type Selection uint8
 
+// The selections.
 const (
 	LocalRoots Selection = iota // the first spans of their traces in this process
 	EverySpan                   // the innermost span that is active on the goroutine
