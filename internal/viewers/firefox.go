@@ -21,7 +21,7 @@ const (
 )
 
 // WriteFirefox writes a session in the Firefox Profiler's processed profile format, version 61.
-// Perfetto 55 and later also shows the samples of the file. Perfetto 56 and later shows the markers.
+// Perfetto shows the samples of the file from version 55 on, and the markers from version 56 on.
 //
 //   - Timelines: each timeline is a thread. The tid is the timeline's ID. The pid of all timelines
 //     of a frame is the pid of the frame's first timeline, the main thread. So viewers show
