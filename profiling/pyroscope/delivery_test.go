@@ -108,8 +108,9 @@ func TestQueueBytes(t *testing.T) {
 		}
 		n.mu.Unlock()
 		wantStats(t, delivered(p), profiling.ExporterStats{Accepted: 90, Delivered: s.Pending, Dropped: s.Dropped, Retries: delivered(p).Retries})
-		if err := p.Shutdown(t.Context()); err == nil || !strings.Contains(err.Error(), "81 dropped: the queue is full") {
-			t.Error(err)
+		err := p.Shutdown(t.Context())
+		if want := fmt.Sprintf("%d dropped: the queue is full", p.Stats().Dropped); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 		log.want(t, "not delivered", "delivered again")
 	})
