@@ -2,6 +2,7 @@
 
 part_source() {
 	step "formatting" formatted || return 1
+	step "no large file" small_files || return 1
 	step "modules are tidy" in_each go mod tidy -diff || return 1
 	step "generated code is the schema's" go run -C tools ./protogen -diff || return 1
 	step "the workflow of hosted CI" go tool -modfile="$PWD/tools/actionlint.mod" actionlint || return 1
@@ -21,6 +22,13 @@ formatted() {
 	# gofmt lists nothing when it cannot parse: its status counts as well.
 	files=$(git ls-files '*.go' | xargs gofmt -l) || return 1
 	[ -z "$files" ] || { echo "not gofmt'd: $files"; return 1; }
+}
+
+# The output of a build or a recording does not belong into the history.
+small_files() {
+	local large
+	large=$(git ls-files -z | xargs -0 find -size +1024k) || return 1
+	[ -z "$large" ] || { echo "over 1 MiB: $large"; return 1; }
 }
 
 # The lines of the API's listing against those of the last release.
