@@ -24,10 +24,10 @@ formatted() {
 	[ -z "$files" ] || { echo "not gofmt'd: $files"; return 1; }
 }
 
-# The output of a build or a recording does not belong into the history.
+# The output of a build does not belong in the history.
 small_files() {
 	local large
-	large=$(git ls-files -z | xargs -0 find -size +1024k) || return 1
+	large=$(git ls-files -z | xargs -0 sh -c 'find "$@" -size +1024k' find) || return 1
 	[ -z "$large" ] || { echo "over 1 MiB: $large"; return 1; }
 }
 
