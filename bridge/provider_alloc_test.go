@@ -6,6 +6,7 @@ package bridge_test
 
 import (
 	"reflect"
+	"strconv"
 	"testing"
 	"unsafe"
 
@@ -82,5 +83,21 @@ func TestProviderSpanSize(t *testing.T) {
 	start := func() { _, span = tracer.Start(t.Context(), "span") }
 	if n := testing.AllocsPerRun(100, start); n != 1 {
 		t.Errorf("an open span takes %v allocations, want 1", n)
+	}
+}
+
+// An attribute over the limit costs a search, and no map of all attributes.
+func TestAllocsOverTheLimit(t *testing.T) {
+	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+		Timeline: observer.NewTimeline(observer.TimelineOptions{}), Sampler: sdktrace.AlwaysSample(),
+	})
+	_, span := tp.Tracer("t").Start(t.Context(), "full")
+	defer span.End()
+	for i := range 128 {
+		span.SetAttributes(attribute.Int(strconv.Itoa(i), i))
+	}
+	one := []attribute.KeyValue{attribute.Bool("more", true)}
+	if n := testing.AllocsPerRun(100, func() { span.SetAttributes(one...) }); n != 0 {
+		t.Errorf("%v allocations for an attribute over the limit, want 0", n)
 	}
 }

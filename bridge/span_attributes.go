@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/perfline/perfline/bridge/internal/attributes"
@@ -129,12 +131,20 @@ func (s *recordedSpan) limitFrom(n int) {
 // addWithinLimit adds attributes that may exceed the limit. s.mu is held.
 func (s *recordedSpan) addWithinLimit(attrs []attribute.KeyValue, limit int) {
 	s.removeDuplicates()
-	indexes := make(map[attribute.Key]int, min(limit, len(s.attributes)+len(attrs)))
-	for i := range s.attributes {
-		indexes[s.attributes[i].Key] = i
+	var indexes map[attribute.Key]int // nil for few attributes: a search is cheaper than a map
+	if len(attrs) > 8 {
+		indexes = make(map[attribute.Key]int, min(limit, len(s.attributes)+len(attrs)))
+		for i := range s.attributes {
+			indexes[s.attributes[i].Key] = i
+		}
 	}
 	for _, a := range attrs {
 		i, ok := indexes[a.Key]
+		if indexes == nil {
+			i = slices.IndexFunc(s.attributes,
+				func(other attribute.KeyValue) bool { return other.Key == a.Key })
+			ok = i >= 0
+		}
 		if !a.Valid() || !ok && len(s.attributes) == limit {
 			s.droppedAttributes++
 			s.noteKeepAttribute(&a)
@@ -145,7 +155,9 @@ func (s *recordedSpan) addWithinLimit(attrs []attribute.KeyValue, limit int) {
 			s.attributes[i] = a
 			continue
 		}
-		indexes[a.Key] = len(s.attributes)
+		if indexes != nil {
+			indexes[a.Key] = len(s.attributes)
+		}
 		s.attributes = append(s.attributes, a)
 	}
 }
