@@ -144,8 +144,8 @@
 //     SDK's provider, the route counts have only recorded spans.
 //   - A mark after its span's End is not an event of the span. MarksAfterEnd counts such a mark
 //     unless the mark is a log record.
-//   - With the form LogRecords, spans whose marks do not wait have no events for marks, so
-//     processors and recorders lack these events. The form SpanEventsAndLogRecords avoids this.
+//   - With the form LogRecords, processors and recorders get spans without events for marks, unless
+//     the marks wait in a journal. The form SpanEventsAndLogRecords avoids this.
 //   - With the form LogRecords, spans are encoded twice if there are exporters and recorders.
 //   - A span of the SDK may end while a mark is added. The SDK does not report this: the span lacks
 //     the mark, and MarkEvents counts the mark.

@@ -15,7 +15,7 @@ import (
 // execution trace, and for an id over 31 bits.
 type startGoroutine uint32
 
-// startLogged is the bit of a span whose start is in the execution trace.
+// startLogged marks a span: the execution trace contains the start of the span.
 const startLogged startGoroutine = 1 << 31
 
 func (o startGoroutine) id() uint64 { return uint64(o &^ startLogged) }

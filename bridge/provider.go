@@ -99,9 +99,9 @@ type TracerProviderConfig struct {
 // A TracerProvider creates spans like the SDK's provider, at a fraction of the cost. All methods of
 // the provider, its tracers and its spans may be called concurrently.
 //
-// The provider stores spans in the journal of their local root. A local root is a span whose parent
-// is not a span of this provider. A server span is also a local root, unless bridgehttp or
-// bridgegrpc serves the request that contains the span.
+// The provider stores spans in the journal of their local root. A local root is a span without a
+// parent of this provider. A server span is also a local root, unless bridgehttp or bridgegrpc
+// serves the request that contains the span.
 //
 // The provider encodes spans when 64 local roots have ended, or after 100 ms. If a journal is long,
 // the provider encodes parts of the journal before the local root ends. Stats, flushes and readers
@@ -204,8 +204,8 @@ func routesOf(recorders []Output) *routes.Table {
 	return nil
 }
 
-// A readNotifier is an output whose readers need all ended spans: [requests.Recent], [routes.Table]
-// or [exporter.Delivery].
+// A readNotifier is an output that must hold all ended spans before a read: [requests.Recent],
+// [routes.Table] or [exporter.Delivery].
 type readNotifier interface {
 	// OnRead sets a function that readers call first, also after Shutdown, because spans that end
 	// later are counted.

@@ -68,8 +68,8 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		if ctx.Value(h) == nil {
 			return ctx
 		}
-		// ctx belongs to an outer call, whose credentials make this call. Events of this call must
-		// not count for the outer one.
+		// ctx belongs to an outer call. The credentials of the outer call make this call. Events of
+		// this call must not count for the outer call.
 		return context.WithValue(ctx, h, nil)
 	}
 	c.start, c.span = c.tl.Now(), noop.Span{}

@@ -28,8 +28,8 @@ var momentNames = [...]string{
 }
 
 // phases records the moments of an outbound request. httptrace reports them on several goroutines.
-// It also reports dials whose connection another request gets. After the request has got a
-// connection, reports of dials are not about this request.
+// httptrace also reports a dial when another request then uses the connection. So phases ignores
+// dials after the request has a connection.
 type phases struct {
 	mu        sync.Mutex // guards the fields below
 	connected bool

@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// OpenSQL opens a database whose queries are spans of their request. Queries without a request,
-// rows, and the housekeeping of the pool make none. gorm and sqlx take the *sql.DB.
+// OpenSQL opens a database. Each query is a span of its request. Queries without a request, rows,
+// and the housekeeping of the pool make no spans. gorm and sqlx accept the *sql.DB.
 func OpenSQL(driverName, dsn string, attrs ...attribute.KeyValue) (*sql.DB, error) {
 	return otelsql.Open(driverName, dsn, otelsql.WithAttributes(attrs...),
 		otelsql.WithSpanOptions(otelsql.SpanOptions{

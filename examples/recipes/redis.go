@@ -5,8 +5,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// OpenRedis returns a client whose commands are spans of their request. Dialling and the greetings
-// of a new connection make none, and values stay out of the attributes.
+// OpenRedis returns a client. Each command is a span of its request. Dialling and the greetings of
+// a new connection make no spans, and the attributes contain no values.
 func OpenRedis(o *redis.Options) (*redis.Client, error) {
 	client := redis.NewClient(o)
 	greeting := func(cmd redis.Cmder) bool {
