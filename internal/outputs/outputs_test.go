@@ -1,6 +1,7 @@
 package outputs_test
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -37,6 +38,7 @@ func TestOutputs(t *testing.T) {
 		{"an endpoint alone", env{endpoint: "http://h:4317"}, exporter.Config{}, true, false, false},
 		{"a field alone", nil, exporter.Config{Endpoint: "http://h:4318"}, true, false, false},
 		{"the field wins", env{traces: "console"}, exporter.Config{Endpoint: "http://h:1"}, true, false, false},
+		{"a sender of the program", env{traces: "none"}, exporter.Config{Sender: sender{}}, true, false, false},
 		{"otlp without an endpoint", env{traces: "otlp"}, exporter.Config{}, true, false, false},
 		{"console", env{traces: "console"}, exporter.Config{}, false, true, false},
 		{"in any case", env{traces: "OTLP", metrics: "Otlp"}, exporter.Config{}, true, false, true},
@@ -70,6 +72,20 @@ func TestOutputs(t *testing.T) {
 				_ = outputs.Reader(vars, points).Shutdown(t.Context())
 			}
 		})
+	}
+}
+
+// A sender is one of the program.
+type sender struct{}
+
+func (sender) Send(context.Context, []byte) exporter.Answer { return exporter.Answer{} }
+
+// A sender of the program gets log records, too, whatever the variables say.
+func TestSenderOfLogRecords(t *testing.T) {
+	t.Setenv("OTEL_LOGS_EXPORTER", "none")
+	vars := environ.NewReader(slog.New(slog.DiscardHandler))
+	if over, err := outputs.LogRecords(vars, exporter.Config{Sender: sender{}}, false); !over || err != nil {
+		t.Errorf("got %v, %v", over, err)
 	}
 }
 
