@@ -49,7 +49,8 @@ func (a *answer) suggest(tool word, arguments any, reason word) {
 	a.next = append(a.next, fmt.Sprintf("next: %s %s (%s)", tool, text, reason))
 }
 
-// String returns the text and the suggestions.
+// String returns the text, followed by the suggestions. If the answer is longer than maxAnswer,
+// String cuts the text.
 func (a *answer) String() string {
 	end := strings.Join(a.next, "\n")
 	text := a.text.String()

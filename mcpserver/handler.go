@@ -18,21 +18,25 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Config configures [Handler]. With the zero value, Handler serves agents on the same machine.
+// Config configures [Handler]. If Config is zero, the handler serves only agents on the same
+// machine.
 type Config struct {
-	// Authorize returns an error to refuse a request. The handler logs the error and does not send
-	// the error to the client. nil means [guard.Local], which allows clients on the same machine.
-	// Authorize also replaces the check of the Host header: see package guard.
+	// Authorize returns an error to refuse a request. The handler logs the error, and does not send
+	// the error to the client. Authorize replaces the check of the Host header: see package guard.
+	// nil means [guard.Local], which allows only clients on the same machine.
 	Authorize func(*http.Request) error
 
 	// TrustedOrigins lists origins, such as "https://tools.example". Web pages of these origins may
-	// use the tools. Handler panics if TrustedOrigins contains an invalid origin.
+	// use the tools. Handler panics if an origin is invalid.
 	TrustedOrigins []string
 
-	// Data selects the tools. [guard.Everything] allows all tools. [guard.Summary] allows only the
-	// tools for routes, counts and the runtime. 0 means Everything without Authorize, and Summary
-	// with Authorize. Set Everything explicitly to show single requests to clients of other
-	// machines. Handler panics if Data is invalid.
+	// Data selects the tools:
+	//   - [guard.Everything] selects all tools.
+	//   - [guard.Summary] selects only the tools for routes, counts and the runtime.
+	//   - 0 selects Everything if Authorize is nil, and Summary otherwise.
+	//
+	// To show single requests to clients on other machines, set Everything explicitly. Handler
+	// panics if Data is invalid.
 	Data guard.Data
 
 	Logger *slog.Logger // nil means slog.Default()
@@ -63,8 +67,8 @@ type server struct {
 	servers       serve.Servers
 }
 
-// Handler returns a handler that serves the tools over streamable HTTP, on any path. Handler panics
-// if c is invalid.
+// Handler returns a handler that serves the tools over streamable HTTP. The program may mount the
+// handler at any path. Handler panics if c is invalid.
 func Handler(source perfline.Source, c Config) http.Handler {
 	s := &server{
 		source: source, data: serve.Data("mcpserver", c.Data, c.Authorize),

@@ -15,15 +15,15 @@ import (
 //
 // perfline.Start creates the exporter of package pyroscope. Set another exporter, such as the
 // result of otlpprofiles.New, in the field ProfileExporter of perfline.Config. A program that does
-// not call perfline.Start calls the methods itself.
+// not call perfline.Start must call the methods.
 //
 // The two exporters of perfline.Start share each profile. perfline.Start flushes and shuts down
 // both exporters together. An exporter that a program implements takes separate profiles.
 type Exporter interface {
-	// Start profiles until Shutdown. The end of ctx does not end profiling. The profiles describe
-	// the service by res. A nil log means slog.Default(). Start also succeeds while the receiver is
-	// unreachable. A second call returns an error. If PERFLINE_PROFILING forbids profiling, the
-	// error wraps [ErrNotAllowed], and nothing runs.
+	// Start starts profiling until Shutdown. The end of ctx does not end profiling. res describes
+	// the service in the profiles. A nil log means slog.Default(). Start also succeeds while the
+	// receiver is unreachable. A second call returns an error. If PERFLINE_PROFILING forbids
+	// profiling, the error wraps [ErrNotAllowed], and the exporter does not start.
 	Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error
 
 	// Flush takes profiles now, and returns when all pending profiles are delivered or lost. Flush
@@ -41,9 +41,10 @@ type Exporter interface {
 	// stops the exporter. Shutdown takes no profile of leaked goroutines. Shutdown stops trying in
 	// the same cases as Flush. When ctx ends, Shutdown cancels the current request.
 	//
-	// If a profile since Start did not arrive, the error contains the number of such profiles and
-	// the reason. Further calls return the same error, or another error if their own ctx ends
-	// first. Before Start, Shutdown does nothing.
+	// If a profile since Start did not arrive, Shutdown returns an error. The error contains the
+	// number of such profiles and the reason. Further calls return the same error. If the ctx of a
+	// further call ends first, the further call returns another error. Before Start, Shutdown does
+	// nothing.
 	Shutdown(ctx context.Context) error
 
 	// Stats returns the counts since Start. The counts are zero before Start, and final after
@@ -62,8 +63,8 @@ type ExporterStats struct {
 	Accepted   uint64 // profiles put into the queue
 	Delivered  uint64 // the receiver accepted the profile
 	Refused    uint64 // the receiver refused the profile, and a retry would not help
-	Unanswered uint64 // no clear answer after all attempts: the receiver may have the profile
-	Dropped    uint64 // newer profiles took the place, or the receiver does not support profiles
+	Unanswered uint64 // no clear answer after all attempts: the receiver may store the profile
+	Dropped    uint64 // dropped for newer profiles, or the receiver does not support profiles
 	Pending    uint64 // profiles in the queue; after Shutdown, profiles that Shutdown abandoned
 
 	PendingBytes int    // size of the pending requests
@@ -72,11 +73,11 @@ type ExporterStats struct {
 	ContinuousStats // counts of the profiler
 }
 
-// Lost returns the number of profiles that were lost. Call Lost after Shutdown: pending profiles
-// count as lost. Profiles without an answer of the receiver count as lost, too.
+// Lost returns the number of lost profiles. Call Lost after Shutdown, because pending profiles
+// count as lost. Profiles without an answer from the receiver count as lost, too.
 func (s ExporterStats) Lost() uint64 { return s.Accepted - s.Delivered }
 
-// ContinuousStats contains the counts of continuous profiling since the start. All exporters of one
+// ContinuousStats contains the counts of continuous profiling since Start. All exporters of one
 // perfline.Start share the counts.
 type ContinuousStats struct {
 	Failed uint64 // profiles that failed in the program; Accepted does not include them
@@ -85,8 +86,8 @@ type ContinuousStats struct {
 	// the profiles of this kind use more than a hundredth of a processor.
 	PutOff uint64
 
-	// The fields below describe the CPU profiler. The CPU profiler restarts when its buffer is full
-	// or its engine failed.
+	// The fields below describe the CPU profiler. The CPU profiler restarts after the buffer was
+	// full or the engine failed.
 	State       State          // Stopped while a restart fails
 	Engine      profile.Engine // EngineCPU, or EngineWindow; empty while a restart fails
 	Fallback    string         // the reason for EngineWindow; else empty

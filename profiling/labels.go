@@ -14,19 +14,19 @@ type Selection uint8
 
 const (
 	// LocalRoots selects the first span of each trace in this process. For a request, this span is
-	// the server span, and inner spans count for the server span.
+	// the server span. Inner spans count for the server span.
 	//
 	// While no profiler selects every span, other spans cost almost nothing. After the end of the
-	// local root, code counts for no span, or for its own span. A profiler that reads only the text
-	// of labels names the active span while another profiler selects every span.
+	// local root, code counts for no span or for the active span. A profiler that reads only the
+	// text of labels names the active span while another profiler selects every span.
 	LocalRoots = Selection(spanlabels.LocalRoots)
 
 	// EverySpan selects the innermost span that was active on the goroutine.
 	EverySpan = Selection(spanlabels.EverySpan)
 )
 
-// WrapTracerProvider returns a tracer provider whose spans label the goroutines that start them.
-// Samples of a labelled goroutine name the span. tp creates the spans:
+// WrapTracerProvider returns a tracer provider. Each span of the provider labels the goroutine that
+// starts the span. Samples of a labelled goroutine name the span. tp creates the spans:
 //
 //	provider := sdktrace.NewTracerProvider(…)
 //	otel.SetTracerProvider(profiling.WrapTracerProvider(provider))
@@ -38,8 +38,8 @@ const (
 // implement the SDK's methods for span processors. Spans of another provider label no goroutine.
 // Call [Do] for the work of such spans.
 //
-//   - A sampled span that starts while a profiler runs labels its goroutine. Without a profiler, a
-//     span reads one flag at its start and one at its end.
+//   - A sampled span that starts while a profiler runs labels the calling goroutine. Without a
+//     profiler, a span only reads one flag at the start and one flag at the end.
 //   - While all profilers select [LocalRoots], local roots label their goroutines. Another span
 //     labels only a goroutine that does not work for the trace yet. This label contains the name
 //     and the id of the local root.
@@ -47,10 +47,11 @@ const (
 //   - The tracers of the returned provider add the label to their contexts. marks.Start, bridgehttp
 //     and bridgegrpc do the same. pprof.Do under such a context adds labels to the label. pprof.Do
 //     under another context replaces the label until pprof.Do returns.
-//   - The spans are spans of tp, without wrappers.
-//   - At most 16 384 open spans keep their label. Further spans lose the label before their end.
+//   - The tracers return the spans of tp without wrappers.
+//   - At most 16 384 open spans keep their label. If more spans are open, older spans lose the
+//     label.
 //   - The Shutdown of tp ends the labels. The tracers still create spans after Shutdown.
-//   - While an exporter to Pyroscope runs, the spans that its samples name carry the attribute
+//   - While an exporter to Pyroscope runs, the selected spans carry the attribute
 //     pyroscope.profile.id. See [HoldProfileIDs].
 //
 // New goroutines inherit the labels. Label an older goroutine, as in a pool of workers, with [Do].
@@ -61,14 +62,14 @@ const (
 // to otel.Handle. The wrapper creates spans again after the program sets another provider. These
 // spans label no goroutine.
 //
-// The provider and its tracers may be used concurrently.
+// The provider and the tracers may be used concurrently.
 func WrapTracerProvider(tp trace.TracerProvider) trace.TracerProvider {
 	return spanlabels.WrapTracerProvider(tp)
 }
 
 // Do runs f. While f runs, profilers count the time of the calling goroutine for the active span of
-// ctx, even if the span has ended. Use Do for a long-lived goroutine that works for several spans
-// in sequence:
+// ctx. The span may have ended before the call. Use Do for a long-lived goroutine that works for
+// several spans in sequence:
 //
 //	for job := range jobs {
 //		profiling.Do(job.ctx, job.run)
@@ -87,7 +88,7 @@ func Do(ctx context.Context, f func(context.Context)) { spanlabels.Do(ctx, f) }
 
 // HoldLabels lets new spans label their goroutines until the caller calls release. The labels are
 // span_id, span_name and trace_id. Profiles of runtime/pprof contain the labels, too. Call
-// HoldLabels for a profiler of another library. A [Profiler] calls HoldLabels itself. HoldLabels
+// HoldLabels for a profiler of another library. A [Profiler] calls HoldLabels by itself. HoldLabels
 // and release may be called concurrently. Further calls of release do nothing.
 func HoldLabels(spans Selection) (release func()) {
 	return spanlabels.Hold(spanlabels.Selection(spans))
@@ -95,11 +96,11 @@ func HoldLabels(spans Selection) (release func()) {
 
 // HoldProfileIDs adds the attribute pyroscope.profile.id to the selected spans until the caller
 // calls release. A Pyroscope server shows the samples of a span with this attribute. Package
-// pyroscope calls HoldProfileIDs itself. HoldProfileIDs and release may be called concurrently.
+// pyroscope calls HoldProfileIDs by itself. HoldProfileIDs and release may be called concurrently.
 // Further calls of release do nothing.
 //
-// Only spans that start while spans label goroutines carry the attribute. Call [HoldLabels], too,
-// unless a [Profiler] runs.
+// Only spans that start while spans label goroutines carry the attribute. If no [Profiler] runs,
+// also call [HoldLabels].
 func HoldProfileIDs(spans Selection) (release func()) {
 	return spanlabels.HoldProfileIDs(spanlabels.Selection(spans))
 }

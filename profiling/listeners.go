@@ -6,10 +6,10 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// OnSampleBufferFull registers f for the event samplebufferfull. The profiler calls f once, on a
-// new goroutine, after the profiler stopped with [Options].MaxBufferSize samples. If the buffer is
-// full already, the profiler calls f at once. f may call Stop. Several functions may be registered.
-// remove unregisters f. Further calls of remove do nothing.
+// OnSampleBufferFull registers f for the event samplebufferfull. The profiler calls f once, after
+// [Options].MaxBufferSize samples stopped the profiler. If the buffer is full already, the profiler
+// calls f at once. The profiler calls f on a new goroutine. f may call Stop. Several functions may
+// be registered. remove unregisters f. Further calls of remove do nothing.
 func (p *Profiler) OnSampleBufferFull(f func()) (remove func()) { return p.listeners.add(f) }
 
 // listeners are the functions to call when a profiler's buffer is full.

@@ -29,9 +29,9 @@ type Options struct {
 	// 200 000. A sample occupies 48 bytes. See [Profiler.OnSampleBufferFull].
 	MaxBufferSize int
 
-	// Modules selects the modules whose frames appear in the trace: [ModuleMain], [ModuleStandard]
-	// or paths of modules. An empty list selects all modules. The trace omits the frames of other
-	// modules. A sample without any selected frame has no stack.
+	// Modules selects modules: [ModuleMain], [ModuleStandard] or paths of modules. The trace
+	// contains only the frames of the selected modules. An empty list selects all modules. If no
+	// frame of a sample is selected, the sample contains no stack.
 	Modules []string
 
 	// Spans selects the spans that the samples name. The zero value is [LocalRoots]. With

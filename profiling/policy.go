@@ -19,14 +19,15 @@ const (
 // Policy.
 var ErrNotAllowed = permission.ErrNotAllowed
 
-// A Policy limits what callers outside the program may profile, for example by a request. The zero
-// Policy allows nothing, as the specification's default allowlist "none".
+// A Policy limits the profiles that remote callers may start, for example by a request. The zero
+// Policy forbids all profiles, like the default allowlist "none" of the specification.
 type Policy struct {
 	Remote bool // remote callers may profile
 
-	// Modules lists the modules whose frames remote callers may read, as in [Options].Modules, or
-	// [ModuleAny]. An empty list means [ModuleMain] and [ModuleStandard]. Frames contain the file
-	// names at build time. Unless the program was built with -trimpath, the names include folders.
+	// Modules lists modules as in [Options].Modules. Remote callers may read only the frames of
+	// these modules. [ModuleAny] allows all modules. An empty list means [ModuleMain] and
+	// [ModuleStandard]. Frames contain the file names at build time. Unless the program was built
+	// with -trimpath, the file names include folders.
 	Modules []string
 }
 

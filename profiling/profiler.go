@@ -64,9 +64,9 @@ type Profiler struct {
 	cpuMark   time.Duration // the process's CPU time when cpuTime was last counted
 }
 
-// Start starts a profiler. When Start returns, the profiler takes samples, or the profiler is
-// paused because other code uses the CPU profiler. Timestamps count from the origin of the timeline
-// in ctx. Without a timeline in ctx, timestamps count from the origin of the process timeline.
+// Start starts a profiler. When Start returns, the profiler takes samples. If other code uses the
+// CPU profiler, the profiler is paused instead. Timestamps count from the origin of the timeline in
+// ctx. Without a timeline in ctx, timestamps count from the origin of the process timeline.
 //
 // The first of these events ends the profiler:
 //
@@ -125,7 +125,7 @@ func (p *Profiler) watch(ctx context.Context) {
 }
 
 // SampleInterval returns the interval in use. The interval of a Wall profiler changes with the cost
-// of its ticks.
+// of the ticks.
 func (p *Profiler) SampleInterval() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +168,7 @@ func (p *Profiler) Fallback() string {
 
 // TakeTrace returns the samples since Start or the last TakeTrace, for continuous profiling. The
 // profiler continues with an empty buffer. Each sample is in exactly one trace. While the profiler
-// runs, TakeTrace may return a trace without samples and a nil error. After the profiler's end,
+// runs, TakeTrace may return a trace without samples and a nil error. After the profiler has ended,
 // TakeTrace returns the results of Stop.
 func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	if t := p.takePart(); t != nil {
@@ -177,13 +177,14 @@ func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	return p.Stop()
 }
 
-// Stop ends the profiler and returns the trace with all samples from before the call. Stop can take
-// some milliseconds. Further calls return the same trace. After the buffer was full, Stop returns
-// the complete trace. Callers share the trace and must not change it.
+// Stop ends the profiler and returns all samples from before the call. After a TakeTrace, Stop
+// returns only the samples since the TakeTrace. If the buffer was full, Stop returns all samples of
+// the buffer. Stop can take some milliseconds. Further calls return the same trace. Callers share
+// the trace and must not change the trace.
 //
 // Stop returns an error in these cases:
 //
-//   - The engine failed. Stop returns the engine's error and the trace up to the failure.
+//   - The engine failed. Stop returns the error of the engine and the trace up to the failure.
 //   - The profiler took no sample, and other code used the CPU profiler for any part of the time.
 //     The error wraps [ErrBusy]. [profile.Stats] of the trace contains the time.
 func (p *Profiler) Stop() (*profile.Trace, error) {

@@ -44,8 +44,8 @@ var serving = make(chan struct{}, 2)
 //   - 409 while two other profiles run, or if other code used the CPU profiler all the time.
 //   - 500 for any other failure.
 //
-// If other code used the CPU profiler for a part of the time, the comments of the profile contain
-// this time. Print the comments by go tool pprof -comments.
+// If other code used the CPU profiler for a part of the time, a comment of the profile contains
+// this time. Print the comments with go tool pprof -comments.
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet {

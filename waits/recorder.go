@@ -11,62 +11,72 @@ import (
 	"github.com/perfline/perfline/bridge"
 )
 
-// A Recorder finds out what slow requests waited for. Package flight implements Recorder by
-// execution traces. Other packages use this interface, so that they do not link the reader of
-// traces. Implementations follow these rules:
+// A Recorder explains what slow requests waited for. Package flight implements Recorder with
+// execution traces. Other packages use this interface, so that a program without package flight
+// does not link the reader of traces.
+//
+// Implementations follow these rules:
 //
 //   - Methods may be called concurrently.
 //   - A recorder serves one pipeline. Results and counts stay readable after Shutdown.
 //   - A disarmed recorder without work runs no goroutine and no timer.
 type Recorder interface {
-	// Start prepares the recorder. perfline.Start calls Start once, before requests come. Start
-	// arms the recorder if the recorder's configuration says so. log receives the recorder's lines,
-	// unless the recorder has its own logger. Start logs a failure, and State reports it.
+	// Start prepares the recorder. perfline.Start calls Start once, before the first request. Some
+	// configurations make Start arm the recorder. If arming fails, Start logs the error, and State
+	// reports the failure. The recorder writes log lines to log, unless the configuration contains
+	// a logger.
 	Start(log *slog.Logger)
 
-	// Slow asks for the result of a request. The caller has just ended the root span:
+	// Slow submits a slow request for analysis. Call Slow immediately after the end of the root
+	// span.
 	//
-	//   - Slow never blocks, fails or panics, and allocates at most once.
-	//   - Slow returns true if a result may come. Each function of Watch is then called exactly
-	//     once.
-	//   - Slow returns false if no result will come. Stats counts the reason.
+	//   - Slow never blocks, fails or panics. Slow allocates at most once.
+	//   - Slow returns true if the recorder accepts the request. The recorder then calls each
+	//     function of Watch exactly once for the request.
+	//   - Slow returns false if the recorder refuses the request. Stats counts the reason.
 	Slow(bridge.Root) bool
 
-	// Result returns the result for a request. It returns false if the result is not ready, will
-	// never come, or gave way to newer results. Callers must not change the result.
+	// Result returns the result of a request, or false if the recorder does not store a result. The
+	// analysis may have failed or may not have ended. Newer results may have replaced the result.
+	// Callers must not change the result.
 	Result(trace.TraceID, trace.SpanID) (*Request, bool)
 
-	// Watch calls f for each root for which Slow returned true, as soon as the result is ready. A
-	// nil request means that the recorder has given up. The recorder's goroutines call f: two calls
-	// may run at the same time, and a call may still run when stop returns. f must return soon and
-	// must not call Shutdown. The recorder logs a panic of f.
+	// Watch registers f. The recorder calls f once for each request that Slow accepted, as soon as
+	// the result is ready. A nil *Request means that the request will have no result.
+	//
+	//   - The recorder's goroutines call f. Two calls of f may run at the same time.
+	//   - A call of f may still run when stop returns.
+	//   - f must return soon, and must not call Shutdown.
+	//   - The recorder logs a panic of f.
 	Watch(f func(bridge.Root, *Request)) (stop func())
 
-	// Arm records from now on for the duration; 0 means until Disarm. If the recorder is armed
-	// already, the new duration replaces the rest of the old one. The error wraps ErrInUse if other
-	// code of the process records.
+	// Arm starts the recording for the duration. A duration of 0 means until Disarm. If the
+	// recorder is already armed, the new duration replaces the remaining duration. If another
+	// flight recorder runs in the process, Arm returns an error that wraps ErrInUse.
 	Arm(time.Duration) error
 
-	// Disarm stops the recording before it returns. If slow requests wait for a snapshot, Disarm
-	// takes a last one, unless the recorder still reads an earlier one. A disarmed recorder ignores
-	// Disarm.
+	// Disarm stops the recording, and waits until the recording has stopped. If slow requests wait
+	// for a snapshot, Disarm first takes a last snapshot. Disarm takes no last snapshot while the
+	// recorder reads an earlier snapshot. Disarm does nothing if the recorder is not armed.
 	Disarm()
 
 	// State returns the recorder's current state.
 	State() State
 
-	// Stats returns the recorder's counts.
+	// Stats returns the recorder's counts since its creation.
 	Stats() Stats
 
-	// Shutdown disarms the recorder, gives up requests without a result, and waits until its
-	// goroutines end. If ctx ends first, the error says what still runs. Further calls do the same.
+	// Shutdown disarms the recorder, abandons requests without a result, and waits for the end of
+	// the recorder's goroutines. If ctx ends first, Shutdown returns an error that names the
+	// unfinished work. Further calls wait in the same way.
 	Shutdown(context.Context) error
 }
 
-// ErrInUse is wrapped by errors of Arm. A process can run one flight recorder, also of other code.
+// ErrInUse reports that another flight recorder runs in the process. Errors of Arm wrap ErrInUse. A
+// process can run only one flight recorder.
 var ErrInUse = errors.New("another flight recorder runs in this process")
 
-// A Status is the state of a recorder in one word.
+// A Status names the state of a recorder.
 type Status string
 
 // The statuses of a recorder.
@@ -79,36 +89,54 @@ const (
 	ShutDown  Status = "shut down"
 )
 
-// A State describes the current work of a recorder.
+// A State describes the present state of a recorder.
 type State struct {
+	// Status names the state.
 	Status Status
-	Until  time.Time // when Armed or Paused ends; zero for no end
-	Auto   bool      // armed by a slow request; if Disarmed: the next one arms
-	Reason string    // a sentence for the page, without a period; empty if the status says enough
+	// Until is the end of the state Armed or Paused. Until is zero if the state does not end by
+	// itself.
+	Until time.Time
+	// Auto is true in two cases:
+	//
+	//   - Status is Armed, and a slow request armed the recorder.
+	//   - Status is Disarmed, and the next slow request will arm the recorder.
+	Auto bool
+	// Reason explains the state in a sentence without a period. Reason is empty if Status needs no
+	// explanation.
+	Reason string
 }
 
-// Stats are the counts of a recorder.
+// Stats contains the counts of a recorder.
 type Stats struct {
-	Slow uint64 // calls of Recorder.Slow: the sum of the next eight counts
+	// Slow counts calls of Recorder.Slow. Slow is the sum of the next eight counts.
+	Slow uint64
 
 	Analysed uint64 // requests with a result
-	// NotFound requests are not in their snapshot: a short window, or missing notes of the tracer.
+	// NotFound counts requests that are missing in their snapshot. The window was short, or the
+	// snapshot lacks notes of the tracer.
 	NotFound uint64
-	Failed   uint64 // requests of a failed snapshot or analysis
-	// Abandoned requests left the window while they waited, or the recorder was disarmed before.
-	Abandoned   uint64
-	RateLimited uint64 // refused: no snapshot is allowed in time
-	Dropped     uint64 // refused: too many requests waited
-	NotArmed    uint64 // refused: the recorder was not armed
-	Pending     uint64 // requests that wait for a snapshot or its analysis
+	// Failed counts requests without a result because the snapshot or the analysis failed.
+	Failed uint64
+	// Abandoned counts accepted requests without a complete analysis. The requests left the window
+	// before a snapshot, or Disarm or Shutdown ended the wait.
+	Abandoned uint64
+	// RateLimited counts refused requests: the recorder may not take a snapshot in time.
+	RateLimited uint64
+	// Dropped counts refused requests: too many requests waited.
+	Dropped uint64
+	// NotArmed counts refused requests: the recorder was not armed.
+	NotArmed uint64
+	Pending  uint64 // requests that wait for a snapshot or its analysis
 
-	Snapshots       uint64 // written
-	SnapshotsFailed uint64 // failed, or too large
+	Snapshots       uint64 // written snapshots
+	SnapshotsFailed uint64 // snapshots that failed or were too large
 	SnapshotBytes   uint64 // size of all written snapshots
-	Panics          uint64 // of the analysis and of functions of Watch
-	// TooLarge results lost their goroutines, with too many intervals. Causes and sentence stay.
+	Panics          uint64 // panics of the analysis and of functions of Watch
+	// TooLarge counts results that the recorder stores without goroutines. The goroutines contained
+	// too many intervals. The causes and the sentence are complete.
 	TooLarge uint64
-	// Evicted results were replaced by newer ones, or their causes alone were too large to store.
+	// Evicted counts dropped results. Newer results replaced the result, or the causes alone were
+	// too large.
 	Evicted     uint64
 	Results     uint64 // stored results
 	ResultBytes uint64 // approximate size of the stored results
@@ -116,6 +144,6 @@ type Stats struct {
 	Armed   time.Duration // total time armed
 	Writing time.Duration // total time for writing snapshots
 	// Analysing is the total CPU time for reading and analysing snapshots. On systems other than
-	// Linux, it is wall time without pauses.
+	// Linux, Analysing is elapsed time without pauses.
 	Analysing time.Duration
 }

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Kind is what a goroutine does in an interval.
+// A Kind describes the activity of a goroutine in an interval.
 type Kind uint8
 
 // The kinds of intervals and of causes.
@@ -64,7 +64,8 @@ var kindNames = [...]string{
 	NotRun:            "not run",
 }
 
-// String returns the name of the kind, such as "system call", or "unknown" for other numbers.
+// String returns the name of the kind, such as "system call". String returns "unknown" for an
+// undefined kind.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -72,62 +73,69 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// A Frame is a function call of a stack.
+// A Frame is one function call of a stack.
 type Frame struct {
-	Function string // with its import path
+	Function string // name with the import path
 	File     string
 	Line     int
 }
 
-// A Party is a goroutine that took part in the wait of another goroutine.
+// A Party describes a goroutine that made another goroutine wait.
 type Party struct {
 	Goroutine uint64
-	// Function is the innermost function outside the standard library, or the collector's, or "".
+	// Function is the innermost function outside the standard library. For the garbage collector,
+	// Function is the collector's function. Function is empty if the function is unknown.
 	Function string
-	// Stack is the party's stack at the end of the wait, the innermost function first, or empty.
+	// Stack is the party's stack at the end of the wait, the innermost function first. Stack is
+	// empty if the stack is unknown.
 	Stack []Frame
 
-	// The request of the goroutine. All three fields are zero for a goroutine outside requests.
-	Request string // the name of the root span
+	// The next three fields identify the request for which the goroutine worked. All three fields
+	// are zero if the goroutine worked for no request.
+	Request string // name of the root span
 	TraceID trace.TraceID
 	RootID  trace.SpanID
 }
 
-// An Interval is a time in which a goroutine does one thing.
+// An Interval is a time in which a goroutine had one activity.
 type Interval struct {
 	Kind       Kind
 	Start, End time.Duration // since the request's start
 	SpanID     trace.SpanID  // the innermost span of the request on the goroutine
-	// Stack is a stack of the wait or the run, the innermost function first, or empty.
+	// Stack is a stack of the goroutine in the interval, the innermost function first. Stack is
+	// empty if the stack is unknown.
 	Stack []Frame
-	// By is the goroutine that ended the wait, or held the processor; nil for none or unknown.
+	// By is the goroutine that ended the wait. For Runnable, By is the goroutine that used the
+	// processors. By is nil if the goroutine is unknown, or if no goroutine was responsible.
 	By *Party
 }
 
 // Duration returns the length of the interval.
 func (i *Interval) Duration() time.Duration { return i.End - i.Start }
 
-// A Goroutine describes one goroutine while it worked for a request.
+// A Goroutine describes the time in which a goroutine worked for a request.
 type Goroutine struct {
 	ID        uint64
 	Function  string     // the first function of the goroutine
-	Intervals []Interval // by time; disjoint
+	Intervals []Interval // in the order of time; disjoint
 }
 
-// A Cause is a part of the time of a request, with the reason.
+// A Cause is a reason for a part of a request's duration.
 type Cause struct {
 	Kind     Kind
 	Duration time.Duration
-	// Function is the function that ran or waited, outside the standard library.
+	// Function is the function outside the standard library that ran or waited. Function is empty
+	// if the function is unknown.
 	Function string
-	SpanID   trace.SpanID // the span with most of the time
+	SpanID   trace.SpanID // the span with the largest part of Duration
 	Span     string       // the name of that span; empty if unknown
 	By       *Party       // the goroutine that made the request wait, or nil
-	// Limit is the number of processors that a CPULimit allows; 0 if unknown.
+	// For CPULimit, Limit is the number of processors that the limit of CPU time allows. Limit is 0
+	// if the number is unknown.
 	Limit float64
 }
 
-// A Request is the result for one request.
+// A Request is the result of the analysis of one request.
 type Request struct {
 	TraceID  trace.TraceID
 	RootID   trace.SpanID
@@ -135,17 +143,24 @@ type Request struct {
 	Start    time.Time
 	Duration time.Duration
 
-	// Unended is set if the root outlasted the execution trace. Duration ends with the trace.
+	// Unended is true if the execution trace ends before the root span. Duration then ends with the
+	// trace.
 	Unended bool
 
-	// Goroutines starts with the serving goroutine, on which the root span started. Its intervals
-	// cover the whole request, with gaps. Where a goroutine does many things within a short time,
-	// one interval stands for each kind: times are right, and the order is not. Omitted is the
-	// number of goroutines that are left out, because there were too many intervals.
+	// Goroutines contains the goroutines that worked for the request. The first goroutine is the
+	// serving goroutine, on which the root span started. The intervals of the serving goroutine
+	// cover the whole request, with gaps.
+	//
+	// If a goroutine switches very often, one interval replaces several intervals of the same kind.
+	// The durations stay right, but the order of such intervals is approximate.
+	//
+	// Omitted counts the goroutines that Goroutines does not contain. The recorder omits goroutines
+	// of a request with too many intervals.
 	Goroutines []Goroutine
 	Omitted    int
 
-	// Causes add up to the request's duration, the longest first. If the serving goroutine waits
-	// for the work of another goroutine, the cause is what the other goroutine did meanwhile.
+	// Causes lists the causes, the longest first. The durations of the causes add up to Duration.
+	// If the serving goroutine waits for the work of another goroutine, the causes describe the
+	// work of the other goroutine.
 	Causes []Cause
 }

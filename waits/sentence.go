@@ -6,10 +6,14 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Sentence explains the request's duration in one sentence, such as "18 ms of 21 ms: waited for a
-// mutex that GET /search held in (*Index).rebuild". It names the largest cause, and the second one
-// if that cause took a tenth of the duration or more. Names are as the program and its callers
-// chose them: code that prints the sentence must escape them.
+// Sentence explains the request's duration in one sentence. An example is "18 ms of 21 ms: waited
+// for a mutex that GET /search held in (*Index).rebuild".
+//
+// The sentence names the largest cause. The sentence also names the second cause if that cause took
+// at least a tenth of the duration. Without causes, Sentence returns an empty string.
+//
+// The sentence contains names that the program and its callers chose. Escape the sentence before
+// printing it.
 func (r *Request) Sentence() string {
 	if len(r.Causes) == 0 {
 		return ""

@@ -16,7 +16,7 @@ const (
 	bufferSize     = 1 << 20
 )
 
-// A Profiler samples the CPU. Tests have a fake.
+// A Profiler samples CPU time. A [profiling.Profiler] implements Profiler. Tests use a fake.
 type Profiler interface {
 	TakeTrace() (*profile.Trace, error)
 	Stop() (*profile.Trace, error)

@@ -20,33 +20,33 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Receiver is a destination of profiles, described by its package and a program's configuration.
+// A Receiver describes a destination of profiles.
 type Receiver struct {
-	Package string       // begins errors: "pyroscope"
-	Config  any          // prints itself without secrets
-	Logger  *slog.Logger // wins over the one of an Environment
+	Package string       // name of the package, the prefix of errors: "pyroscope"
+	Config  any          // configuration of the package; the printed form omits secrets
+	Logger  *slog.Logger // replaces Environment.Logger, unless nil
 	Address string       // "" if neither a field nor a variable has an address
 
-	// Open checks the configuration, and makes the encoder and the delivery. Its Environment has
-	// all fields but Process.
+	// Open checks the configuration, and creates the encoder and the delivery. All fields of the
+	// Environment are set, except for Process.
 	Open func(Environment) (*Delivery, error)
 }
 
-// An Environment has the caller's inputs for exporters. The zero value is ready.
+// An Environment contains the inputs of the caller for exporters. The zero value is ready to use.
 type Environment struct {
 	Resource *resource.Resource // of the service
 	Logger   *slog.Logger       // nil means slog.Default()
-	Vars     *environ.Reader    // nil means one for each exporter: each logs wrong variables
+	Vars     *environ.Reader    // nil means a reader for each exporter; each logs wrong variables
 
-	// Process makes the source of the profiles; nil means ThisProcess. Tests set a fake.
+	// Process returns the source of the profiles. nil means [ThisProcess]. Tests set a fake.
 	Process func(context.Context, profiling.Selection) Process
 }
 
-// A Delivery encodes the profiles of a source, and delivers them to one receiver.
+// A Delivery encodes the profiles of a source and delivers the profiles to one receiver.
 type Delivery struct {
 	Settings
 	Sink
-	Queue interface { // filled by Sink
+	Queue interface { // Sink adds the items
 		Stats() queue.Stats
 		Reason() error
 		Flush(context.Context) error
@@ -62,16 +62,16 @@ type Delivery struct {
 // giveUp is the number of failed attempts in a row after which Flush and Shutdown give up.
 const giveUp = 3
 
-// NewQueue returns a queue whose items travel alone. A full queue drops the oldest items. q has the
-// fields To and Send.
+// NewQueue returns a queue that sends each item in a separate request. A full queue drops the
+// oldest items. The caller sets q.To and q.Send.
 func NewQueue[T queue.Item](s Settings, q queue.Config[T]) *queue.Queue[T] {
 	q.What, q.MaxBytes, q.Logger = "profiles", s.QueueBytes, s.Logger
 	q.BatchCount, q.DropOldest, q.GiveUp = 1, true, giveUp
 	return queue.New(q)
 }
 
-// An Exporter is the [profiling.Exporter] of a receiver. Its Start makes a source; [StartExporters]
-// makes a source for several exporters.
+// An Exporter is the [profiling.Exporter] of a receiver. Exporter.Start creates a source for one
+// exporter. [StartExporters] creates one source for several exporters.
 type Exporter struct {
 	receiver Receiver
 
@@ -82,31 +82,33 @@ type Exporter struct {
 
 var _ profiling.Exporter = (*Exporter)(nil)
 
-// NewExporter returns an exporter that has not started.
+// NewExporter returns an exporter for r. The caller starts the exporter.
 func NewExporter(r Receiver) *Exporter { return &Exporter{receiver: r} }
 
-// Addressed reports whether a field or a variable has the address of the receiver.
+// Addressed reports whether a field or an environment variable contains the address of the
+// receiver.
 func (e *Exporter) Addressed() bool { return e.receiver.Address != "" }
 
 // String returns the configuration without secrets.
 func (e *Exporter) String() string { return e.receiver.Package + fmt.Sprint(e.receiver.Config) }
 
-// Format prints String for every verb.
+// Format writes the result of String for every verb.
 func (e *Exporter) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }
 
-// Start starts the exporter with a source of its own.
+// Start starts the exporter with a new source. No other exporter shares the source.
 func (e *Exporter) Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error {
 	_, err := StartExporters(ctx, Environment{Resource: res, Logger: log}, e)
 	return err
 }
 
-// Flush is [Run.Flush], also of exporters that share the source.
+// Flush calls [Run.Flush]. Run.Flush also flushes the other exporters that share the source.
 func (e *Exporter) Flush(ctx context.Context) error { return e.started().Flush(ctx) }
 
-// Shutdown is [Run.Shutdown], also of exporters that share the source.
+// Shutdown calls [Run.Shutdown]. Run.Shutdown also shuts down the other exporters that share the
+// source.
 func (e *Exporter) Shutdown(ctx context.Context) error { return e.started().Shutdown(ctx) }
 
-// Stats returns the counts of the delivery and of the source.
+// Stats returns the counts of the delivery and of the source. Before Start, the counts are zero.
 func (e *Exporter) Stats() profiling.ExporterStats {
 	r := e.started()
 	if r == nil {
@@ -117,7 +119,7 @@ func (e *Exporter) Stats() profiling.ExporterStats {
 	return s
 }
 
-// LastMinute is [Source.LastMinute].
+// LastMinute calls [Source.LastMinute]. Before Start, LastMinute returns nil.
 func (e *Exporter) LastMinute() *profile.Trace { return e.started().LastMinute() }
 
 // started returns the Run of the start, or nil.

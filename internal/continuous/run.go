@@ -11,8 +11,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Run is a source and the deliveries of its profiles. The methods may be called concurrently. The
-// methods of a nil Run do nothing.
+// A Run contains a source and the deliveries of the profiles. The methods may be called
+// concurrently. The methods of a nil Run do nothing.
 type Run struct {
 	source     *Source
 	deliveries []*Delivery
@@ -21,9 +21,9 @@ type Run struct {
 	shutdown within.Once
 }
 
-// StartExporters starts exporters that share one source. The source uses the shortest Interval and
-// LeakInterval and the largest selection of Spans. Errors wrap [profiling.ErrNotAllowed] if
-// PERFLINE_PROFILING forbids profiling. After an error, nothing runs.
+// StartExporters starts exporters that share one source. The source uses the shortest Interval, the
+// shortest LeakInterval and the largest selection of Spans. If PERFLINE_PROFILING forbids
+// profiling, the error wraps [profiling.ErrNotAllowed]. After an error, no exporter runs.
 func StartExporters(ctx context.Context, env Environment, exporters ...*Exporter) (*Run, error) {
 	r := &Run{}
 	fail := func(err error) (*Run, error) {
@@ -79,7 +79,7 @@ func (r *Run) each(f func(i int, d *Delivery) error) error {
 	return errors.Join(errs...)
 }
 
-// Flush is Flush of [profiling.Exporter], for all deliveries.
+// Flush implements Flush of [profiling.Exporter] for all deliveries.
 func (r *Run) Flush(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -95,7 +95,7 @@ func (r *Run) Flush(ctx context.Context) error {
 	return r.each(func(i int, d *Delivery) error { return d.flush(ctx, taken, before[i]) })
 }
 
-// Shutdown is Shutdown of [profiling.Exporter], for all deliveries.
+// Shutdown implements Shutdown of [profiling.Exporter] for all deliveries.
 func (r *Run) Shutdown(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -111,7 +111,7 @@ func (r *Run) stop(ctx context.Context) error {
 	return r.each(func(_ int, d *Delivery) error { return d.shutdown(ctx, taken) })
 }
 
-// LastMinute is [Source.LastMinute].
+// LastMinute calls [Source.LastMinute].
 func (r *Run) LastMinute() *profile.Trace {
 	if r == nil {
 		return nil

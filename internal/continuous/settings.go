@@ -22,7 +22,7 @@ const (
 
 const envLeaks = "PERFLINE_LEAK_INTERVAL"
 
-// Settings are the common fields of the receivers' configurations.
+// Settings contains the fields that the configurations of all receivers share.
 type Settings struct {
 	Interval, LeakInterval time.Duration
 	Spans                  profiling.Selection
@@ -30,12 +30,13 @@ type Settings struct {
 	Logger                 *slog.Logger
 }
 
-// InRange reports whether d is a valid Interval.
+// InRange reports whether d is a valid value of Settings.Interval.
 func InRange(d time.Duration) bool { return d >= minInterval && d <= maxInterval }
 
-// Resolve returns s with its defaults, or an error that names the field, the value and the rule.
-// interval is the name of the field Interval. LeakInterval becomes negative unless s or
-// PERFLINE_LEAK_INTERVAL enables the profile. vars logs a wrong variable, which counts as unset.
+// Resolve returns s with the defaults. An error names the field, the value and the rule. interval
+// is the name of the field Interval in the error. LeakInterval becomes negative unless s or
+// PERFLINE_LEAK_INTERVAL enables the profile of leaked goroutines. vars logs an invalid variable.
+// An invalid variable counts as unset.
 func (s Settings) Resolve(vars *environ.Reader, interval string) (Settings, error) {
 	leaks := func(d time.Duration) bool { return d >= minInterval && d <= maxLeakInterval }
 	s.Interval = cmp.Or(s.Interval, DefaultInterval)

@@ -22,15 +22,16 @@ const (
 	Leak      = "goroutineleak" // also the name of the runtime's profile
 )
 
-// A Snapshot is a profile of the runtime: the changes since the last snapshot, but memory in use
-// and goroutines as they are now. Each frame has a name.
+// A Snapshot takes one kind of profile of the runtime. The profile contains the changes since the
+// last profile of this kind. For memory in use and for goroutines, the profile contains current
+// values. Each frame of the profile contains a name.
 type Snapshot struct {
 	Kind string
-	// Take writes the profile in pprof's format, or nothing if the profile is empty.
+	// Take writes the profile in the format of pprof. Take writes nothing if the profile is empty.
 	Take func(io.Writer) error
 }
 
-// RuntimeSnapshots returns the snapshots of this process.
+// RuntimeSnapshots returns the snapshots of this process, except for leaked goroutines.
 func RuntimeSnapshots() []Snapshot {
 	return []Snapshot{
 		newSnapshot(Heap, 2), // allocated objects and bytes; the other two columns are in use

@@ -29,48 +29,49 @@ const minDelayCost = 100 * time.Millisecond
 // ErrStopped is the error of [Source.Take] after [Source.Stop].
 var ErrStopped = errors.New("profiling is stopped")
 
-// A Sink receives the profiles, one after another, on the source's goroutine. An error or a panic
-// counts as a failed profile. A sink must not change a profile: other sinks get the same one.
+// A Sink receives the profiles of a source. The goroutine of the source calls the methods one after
+// another. An error or a panic counts as a failed profile. A sink must not change a profile,
+// because all sinks share the profile.
 type Sink interface {
 	CPU(CPU) error
 	Runtime(Runtime) error
 }
 
-// CPU is a profile of CPU samples, at least one.
+// A CPU is a profile of CPU time with at least one sample.
 type CPU struct {
 	Trace  *profile.Trace
 	Factor float64   // the sum of the weights times Factor is the CPU time of the process
-	End    time.Time // when Trace stopped, by the wall clock
+	End    time.Time // wall-clock time of Trace.Stopped
 }
 
-// Runtime is a profile of the runtime.
+// A Runtime is one profile of the Go runtime, such as a heap profile.
 type Runtime struct {
 	Kind  string
-	Data  []byte    // in pprof's format; it may have no samples
-	Since time.Time // when the last profile of the kind was taken, or the source started
+	Data  []byte    // in the format of pprof; Data may contain no samples
+	Since time.Time // time of the last profile of this kind, or the start of the source
 	Taken time.Time
 }
 
 // Config configures [Start]. Interval, Process and Logger are required.
 type Config struct {
 	Interval     time.Duration // between two profiles of a kind
-	LeakInterval time.Duration // between two profiles of leaked goroutines; 0 and less: no profiles
+	LeakInterval time.Duration // between two profiles of leaked goroutines; 0 or less means none
 	Sinks        []Sink
 	Process      Process
 	Logger       *slog.Logger
 }
 
-// A Process is the source of profiles.
+// A Process provides the profiles and the clocks of a process.
 type Process struct {
 	Now       func() time.Time
-	Clock     func() time.Duration                // the time by the clock of traces
-	Spent     func(f func()) time.Duration        // calls f, and returns its CPU time
-	Profiler  func(full func()) (Profiler, error) // full is called when the buffer is full
+	Clock     func() time.Duration                // returns the time on the clock of traces
+	Spent     func(f func()) time.Duration        // calls f and returns the CPU time of f
+	Profiler  func(full func()) (Profiler, error) // calls full when the buffer is full
 	Snapshots []Snapshot
 	Leaks     *Snapshot // nil if the runtime has no profile of leaked goroutines
 }
 
-// ThisProcess returns this process. Its CPU samples name the selected spans.
+// ThisProcess returns a Process for the running program. The CPU samples name the selected spans.
 func ThisProcess(ctx context.Context, spans profiling.Selection) Process {
 	timeline := observer.ProcessTimeline()
 	return Process{Now: time.Now, Clock: timeline.Now, Spent: cputime.Spent,
@@ -88,7 +89,7 @@ func ThisProcess(ctx context.Context, spans profiling.Selection) Process {
 		}}
 }
 
-// A Source takes profiles. Its methods may be called concurrently.
+// A Source takes profiles and passes the profiles to sinks. The methods may be called concurrently.
 type Source struct {
 	c     Config
 	takes chan chan struct{} // from Take; run closes each when the sinks have the profiles
@@ -108,8 +109,8 @@ type Source struct {
 	stats profiling.ContinuousStats
 }
 
-// Start starts a source. Errors wrap [profiling.ErrNotAllowed] if PERFLINE_PROFILING forbids
-// profiling.
+// Start starts a source. If PERFLINE_PROFILING forbids profiling, the error wraps
+// [profiling.ErrNotAllowed].
 func Start(c Config) (*Source, error) {
 	s := &Source{
 		c: c, cpu: cpuProfile{start: c.Process.Profiler, full: make(chan struct{}, 1)},
@@ -135,8 +136,9 @@ func Start(c Config) (*Source, error) {
 	return s, nil
 }
 
-// Unlabelled calls f on a goroutine without labels, and returns after f. Goroutines that f starts
-// have no labels either: the time of profiling and of delivery must not count for a request.
+// Unlabelled calls f on a goroutine without labels, and waits until the goroutine ends. Goroutines
+// that f starts carry no labels. Therefore the time of profiling and of delivery does not count for
+// a request.
 func Unlabelled(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -299,9 +301,9 @@ func (s *Source) log(event, message string, err error) {
 	s.c.Logger.Warn(message, "error", err)
 }
 
-// Take takes profiles now, except of leaked goroutines, and returns when the sinks have them. The
-// error is [ErrStopped], or the cause of ctx if ctx ends first. If ctx has ended before the call,
-// nothing is taken.
+// Take takes all profiles now, except for leaked goroutines. Take returns after the sinks received
+// the profiles. If the source has stopped, Take returns [ErrStopped]. If ctx ends first, Take
+// returns the cause of ctx. If ctx has ended before the call, Take takes no profile.
 func (s *Source) Take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -322,8 +324,9 @@ func (s *Source) Take(ctx context.Context) error {
 	}
 }
 
-// Stop takes the last profiles, except of leaked goroutines, and returns when the sinks have them.
-// The error is the cause of ctx if ctx ends first. Further calls wait for the same end.
+// Stop takes the last profiles, except for leaked goroutines, and stops the source. Stop returns
+// after the sinks received the profiles. If ctx ends first, Stop returns the cause of ctx. Further
+// calls also wait until the source has stopped.
 func (s *Source) Stop(ctx context.Context) error {
 	s.once.Do(func() { close(s.stop) })
 	select {

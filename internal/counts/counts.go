@@ -9,23 +9,27 @@ import (
 	"github.com/perfline/perfline/exporter"
 )
 
-// A Table lists the metrics of some parts.
+// A Table lists the metrics of one or more parts of a pipeline.
 type Table []Metric
 
-// A Metric holds the counts of one metric.
+// A Metric contains the counts of one metric.
 type Metric struct {
 	Name, Unit, What string
-	Key              string // the attribute with the names of rows; of a state the metric's name
+	// Key is the attribute that contains the name of a row. For a metric of states, Key is the
+	// metric's name.
+	Key string
 
-	// Rows are the counts for the page. The Group of a row is the metric's name, with an exception:
-	// a metric of pending items is the row "pending" of another group, as perfline.delivery.spans.
-	// The page omits rows without words. If the unit is seconds, N counts nanoseconds.
+	// Rows contains the counts for the page. The page omits rows with an empty What. If Unit is
+	// seconds, N counts nanoseconds.
+	//
+	// The Group of a row is usually the metric's name. A metric of pending items is an exception:
+	// the row is named "pending", and Group names another metric, such as perfline.delivery.spans.
 	Rows []exporter.Count
 }
 
 const seconds = "s"
 
-// Rows returns the rows for the page.
+// Rows returns the rows that the page shows.
 func (t Table) Rows() (all []exporter.Count) {
 	for _, m := range t {
 		for _, c := range m.Rows {

@@ -11,8 +11,8 @@ import (
 	"github.com/perfline/perfline/exporter"
 )
 
-// Register registers the metrics of the table that read returns. Later tables must have the same
-// metrics. OpenTelemetry's readers call read concurrently.
+// Register registers the metrics of the table that read returns. Each call of read must return the
+// same metrics. OpenTelemetry's readers call read concurrently.
 func Register(meter metric.Meter, read func() Table) (metric.Registration, error) {
 	ints, floats := map[string]metric.Int64Observable{}, map[string]metric.Float64Observable{}
 	var all []metric.Observable

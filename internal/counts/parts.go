@@ -13,7 +13,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Timeline counts the entries of a timeline, by type.
+// Timeline returns the counts of a timeline's entries, by type of entry.
 func Timeline(s observer.Stats) (t Table) {
 	t.outcomes("perfline.entries", "{entry}", "entries of the timeline")
 	for _, typ := range slices.Sorted(maps.Keys(s)) {
@@ -28,7 +28,8 @@ func Timeline(s observer.Stats) (t Table) {
 	return t
 }
 
-// Bridge counts marks and spans. unlabelled is the number of spans that profiles lack.
+// Bridge returns the counts of marks and spans. unlabelled is the number of spans that profiles do
+// not contain.
 func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 	t.outcomes("perfline.marks", "{mark}", "marks")
 	t.add("span_event", s.MarkEvents, "marks that became events of their span")
@@ -51,7 +52,7 @@ func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 	return t
 }
 
-// Requests counts the decisions of a keep policy.
+// Requests returns the counts of a keep policy's decisions.
 func Requests(s bridge.RequestStats) (t Table) {
 	t.outcomes("perfline.requests", "{request}", "requests for which the keep policy decided")
 	t.add("slow", s.Slow, "requests that are kept because they were slow")
@@ -72,8 +73,8 @@ func Requests(s bridge.RequestStats) (t Table) {
 
 const full = " dropped at the full queue"
 
-// OTLP counts the delivery of a signal with items named what. accepted is the sum of the other
-// outcomes, which are disjoint.
+// OTLP returns the delivery counts of a signal. what names the items of the signal, such as
+// "spans". The count "accepted" is the sum of "delivered", "failed", "dropped" and "pending".
 func OTLP(signal, unit, what string, s exporter.Stats) (t Table) {
 	name, dropped := "perfline.delivery."+signal, what+full
 	if signal != "spans" { // other signals pause after a backend that does not know the signal
@@ -92,8 +93,8 @@ func OTLP(signal, unit, what string, s exporter.Stats) (t Table) {
 	return t
 }
 
-// OTLPProfiles counts the delivery of profiles over OTLP. As for other signals, failed profiles
-// include unanswered profiles.
+// OTLPProfiles returns the delivery counts of profiles over OTLP. The count "failed" includes
+// unanswered profiles.
 func OTLPProfiles(s profiling.ExporterStats) Table {
 	return OTLP("otlp_profiles", "{profile}", "profiles over OTLP", exporter.Stats{
 		Accepted: s.Accepted, Delivered: s.Delivered, Failed: s.Refused + s.Unanswered,
@@ -101,7 +102,7 @@ func OTLPProfiles(s profiling.ExporterStats) Table {
 	})
 }
 
-// Pyroscope counts the delivery of profiles to a Pyroscope server.
+// Pyroscope returns the delivery counts of profiles to a Pyroscope server.
 func Pyroscope(s profiling.ExporterStats) (t Table) {
 	const name, unit = "perfline.delivery.profiles", "{profile}"
 	t.outcomes(name, unit, "profiles on their way to Pyroscope")
@@ -116,9 +117,11 @@ func Pyroscope(s profiling.ExporterStats) (t Table) {
 	return t
 }
 
-// Profiling counts the profiles of the engine, for Pyroscope and over OTLP. perfline's exporters
-// share one source. An exporter of the program has a source of its own, but sees the same gaps. So
-// Profiling reports the larger of two counts.
+// Profiling returns the counts of continuous profiling. s and other are the counts of the exporters
+// for Pyroscope and for OTLP. Both exporters count the same gaps and losses. Therefore, Profiling
+// reports the larger of two counts, not the sum.
+//
+// perfline's exporters share one source of profiles. A program's exporter uses a separate source.
 func Profiling(s, other profiling.ContinuousStats) (t Table) {
 	s.Failed, s.PutOff = max(s.Failed, other.Failed), max(s.PutOff, other.PutOff)
 	s.LostSamples = max(s.LostSamples, other.LostSamples)
@@ -149,7 +152,8 @@ func Profiling(s, other profiling.ContinuousStats) (t Table) {
 	return t
 }
 
-// Waits counts the outcomes of slow requests in the waits recorder.
+// Waits returns the counts of the waits recorder: outcomes of slow requests, snapshots, results and
+// times. current is the recorder's state.
 func Waits(s waits.Stats, current waits.State) (t Table) {
 	const name, unit = "perfline.waits.requests", "{request}"
 	t.outcomes(name, unit, "slow requests given to the waits recorder")
@@ -186,7 +190,7 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 	return t
 }
 
-// Measures counts the defects of the histogram of measures.
+// Measures returns the counts of the histogram of measures: defects and series.
 func Measures(s bridge.MeasureStats) (t Table) {
 	t.outcomes("perfline.measures", "{measure}",
 		"measures that the histogram of measures has without their attributes, or lost")
@@ -198,7 +202,7 @@ func Measures(s bridge.MeasureStats) (t Table) {
 	return t
 }
 
-// Recent counts the requests in memory, for the page.
+// Recent returns the counts of the requests in memory, for the page.
 func Recent(s requests.Stats) (t Table) {
 	t.outcomes("perfline.recent", "", "requests in memory")
 	t.add("requests", s.Requests, "requests that ended")
@@ -211,7 +215,7 @@ func Recent(s requests.Stats) (t Table) {
 	return t
 }
 
-// Sessions counts sessions, for the page. n has the names of the recorder's counts.
+// Sessions returns the counts of sessions, for the page. The keys of n are the names of the counts.
 func Sessions(n map[string]uint64) (t Table) {
 	t.outcomes("perfline.sessions", "", "sessions")
 	t.add("started", n["started"], "sessions that began")

@@ -33,12 +33,14 @@ type gate struct {
 
 var shared = gate{raceDetector: raceDetector, measure: measure, left: wait}
 
-// Check fails t when check returns an error three times in a row on a quiet machine: other programs
-// may have run during one of them. It skips t, with the share that it measured in the message,
-//   - where the machine does not become quiet in a minute, which the tests of a program share,
-//   - under the race detector, which takes most of the processor time for itself.
+// Check fails t if check returns an error three times in a row on a quiet machine. Other programs
+// may cause a single error. Check skips t in these cases:
+//   - The machine does not become quiet within a minute. All tests of a program share this minute.
+//     The message contains the measured share.
+//   - The race detector is active, because the race detector uses most of the processor time.
 //
-// Check uses all processors while it measures: t must not be parallel to other tests.
+// Check uses all processors during a measurement. Therefore, t must not run in parallel with other
+// tests.
 func Check(t tester, check func() error) {
 	t.Helper()
 	shared.check(t, check)

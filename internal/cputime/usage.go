@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// A Usage describes how the operating system has run the threads of the process so far. Unknown
+// A Usage contains the CPU time of the process so far, and the times without a processor. Unknown
 // fields are zero.
 type Usage struct {
-	Process   time.Duration // in which threads ran, in user and kernel mode
-	Throttled time.Duration // in which a limit of CPU time stopped threads, summed over processors
-	Limit     float64       // processors of the limit that stopped most since the last Read, or 0
-	Delayed   time.Duration // in which ready threads waited for a processor, summed over threads
+	Process   time.Duration // CPU time of all threads, in user and kernel mode
+	Throttled time.Duration // time for which CPU limits stopped threads, summed over processors
+	Limit     float64       // processor limit with the most throttling since the last Read, or 0
+	Delayed   time.Duration // time for which ready threads waited for a processor, over all threads
 }
 
-// Spent calls f and returns the CPU time of f on its goroutine, or the duration of f if CPU time is
-// unknown.
+// Spent calls f and returns the CPU time that f used on the calling goroutine. If CPU time is
+// unknown, Spent returns the duration of f.
 func Spent(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// A Meter reads the usage of the process. A Meter reads the control groups that limited the process
-// at the call of NewMeter. Its methods must not be called concurrently.
+// A Meter reads the CPU usage of the process. The meter reads the control groups that limited the
+// process at the call of NewMeter. The methods must not be called concurrently.
 type Meter struct {
 	root   fs.FS
 	groups []group
 }
 
-// NewMeter looks for the control groups of the process.
+// NewMeter returns a meter for the process and for the control groups that limit the process.
 func NewMeter() *Meter {
 	root := os.DirFS("/")
 	return &Meter{root: root, groups: limitedGroups(root)}
 }
 
-// Read returns the usage so far.
+// Read returns the usage of the process so far.
 func (m *Meter) Read() Usage {
 	u := Usage{Process: Process(), Delayed: readDelayed(m.root)}
 	var most time.Duration

@@ -11,11 +11,13 @@ import (
 	"os"
 )
 
-// A Part is generated text, and the name of its markers.
+// A Part is generated text between two markers. Name is the name in the markers.
 type Part struct{ Name, Text string }
 
-// Write replaces the parts in a file. Write returns an error and leaves the file as it is, unless
-// each marker occurs once and the end follows the begin.
+// Write replaces the parts in a file. Write returns an error, and does not change the file, in
+// these cases:
+//   - A marker does not occur exactly once.
+//   - The end marker of a part precedes the begin marker.
 func Write(path string, parts ...Part) error {
 	document, err := replace(path, parts)
 	if err != nil {
@@ -24,8 +26,8 @@ func Write(path string, parts ...Part) error {
 	return os.WriteFile(path, document, 0o644)
 }
 
-// Check returns the error that [Write] would return for parts of these names. A long measurement
-// calls Check first.
+// Check returns an error if [Write] cannot replace parts with these names. Call Check before a long
+// measurement.
 func Check(path string, names ...string) error {
 	var parts []Part
 	for _, name := range names {

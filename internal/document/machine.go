@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Machine describes the machine of a measurement: processors, release of Go, and system.
+// Machine describes this machine: the processors, the release of Go and the system.
 func Machine() string {
 	model := "an unknown processor"
 	info, _ := os.ReadFile("/proc/cpuinfo")

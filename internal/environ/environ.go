@@ -24,26 +24,28 @@ import (
 // maxShown bounds a printed value, in bytes.
 const maxShown = 100
 
-// Raw returns the variable unchanged.
+// Raw returns the value of a variable unchanged.
 func Raw(name string) string { return os.Getenv(name) }
 
-// Get returns the variable without the spaces around it. An empty value means unset.
+// Get returns the value of a variable without surrounding spaces. An empty result means that the
+// variable is unset.
 func Get(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
-// A Reader logs each wrong variable once for each [record.SafeLogger]. Only one goroutine may use a
-// Reader.
+// A Reader logs wrong variables. Readers with the same [record.SafeLogger] log each wrong variable
+// once. A Reader is not safe for concurrent use.
 type Reader struct {
 	log   *slog.Logger
 	wrong map[string]bool
 }
 
-// NewReader returns a Reader that logs to log, where nil means slog.Default().
+// NewReader returns a Reader that logs to log. A nil log means slog.Default().
 func NewReader(log *slog.Logger) *Reader {
 	return &Reader{log: record.SafeLogger(log), wrong: map[string]bool{}}
 }
 
-// Read returns the parsed value of the first variable that is set and valid, or otherwise. Read
-// logs each wrong variable with the returned value.
+// Read returns the parsed value of the first variable that is set and valid. Without such a
+// variable, Read returns the argument otherwise. Read logs each wrong variable together with the
+// returned value.
 func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...string) T {
 	got, found := otherwise, false
 	var wrong []string
@@ -65,7 +67,8 @@ func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...
 	return got
 }
 
-// Warn logs a wrong variable, and the value in its place.
+// Warn logs a wrong variable. The log line contains the argument instead, which replaces the value
+// of the variable.
 func (r *Reader) Warn(name string, instead any) {
 	r.wrong[name] = true
 	if !record.Once(r.log, "wrong "+name) {
@@ -77,9 +80,12 @@ func (r *Reader) Warn(name string, instead any) {
 		fmt.Sprint(instead))
 }
 
-// List returns the choices in a variable, separated by commas, in lower case and without
-// duplicates. "none" replaces all other choices. List logs unknown names. Without a known name, the
-// list is empty, as for an unset variable: the log shows otherwise then.
+// List returns the choices in a variable, in lower case and without duplicates. Commas separate the
+// choices in the variable. If the variable contains "none", List returns only "none". If the
+// variable is unset or contains no known choice, the list is empty.
+//
+// List logs unknown choices together with the returned list. If the list is empty, the log line
+// contains the argument otherwise.
 func List(r *Reader, name, otherwise string) (list []string) {
 	is := Choice(name)
 	var unknown []string
@@ -109,17 +115,18 @@ func List(r *Reader, name, otherwise string) (list []string) {
 	return list
 }
 
-// Ignored logs a valid variable without effect.
+// Ignored logs a valid variable that does not affect the program. why is the reason.
 func (r *Reader) Ignored(name, why string) {
 	if record.Once(r.log, "ignored "+name) {
 		r.log.Warn("perfline: environment variable without effect", "variable", name, "reason", why)
 	}
 }
 
-// Wrong reports whether r has logged the variable as wrong.
+// Wrong reports whether r has found a wrong value in the variable.
 func (r *Reader) Wrong(name string) bool { return r.wrong[name] }
 
-// Error returns an error with a wrong variable, its value and its rule.
+// Error returns an error for a wrong variable. The error contains the name, the value and the rule.
+// For a secret variable, the error contains only the length of the value.
 func Error(name string) error {
 	v := lookUp(name)
 	if v.Secret {

@@ -17,7 +17,8 @@ var ownHeaders = []string{
 	"upgrade",
 }
 
-// CanSend reports whether requests over HTTP or over gRPC can carry a header.
+// CanSend reports whether a request can contain a header. The request uses gRPC if grpc is true,
+// and HTTP otherwise. CanSend returns false for headers that the protocol or perfline sets.
 func CanSend(grpc bool, name, value string) bool {
 	lower := strings.ToLower(name)
 	switch {
@@ -38,7 +39,7 @@ func notGRPC(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 }
 
-// Duplicate returns a name that occurs twice in headers, in any case, or "".
+// Duplicate returns a name that occurs twice in headers, or "". Duplicate ignores case.
 func Duplicate[V any](headers map[string]V) string {
 	seen := map[string]bool{}
 	for name := range headers {

@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// Text accepts UTF-8.
+// Text is a parser for [Read]. Text accepts any valid UTF-8.
 func Text(value string) (string, bool) { return value, utf8.ValidString(value) }
 
-// Bool accepts true and false in any case.
+// Bool is a parser for [Read]. Bool accepts true and false in upper or lower case.
 func Bool(value string) (is, ok bool) {
 	is = strings.EqualFold(value, "true")
 	return is, is || strings.EqualFold(value, "false")
 }
 
-// Integer accepts whole numbers from least to most.
+// Integer returns a parser for [Read]. The parser accepts whole numbers from least to most.
 func Integer(least, most int) func(string) (int, bool) {
 	return func(value string) (int, bool) {
 		n, err := strconv.Atoi(value)
@@ -28,13 +28,14 @@ func Integer(least, most int) func(string) (int, bool) {
 	}
 }
 
-// Ratio accepts numbers from 0 to 1.
+// Ratio is a parser for [Read]. Ratio accepts numbers from 0 to 1.
 func Ratio(value string) (float64, bool) {
 	f, err := strconv.ParseFloat(value, 64)
 	return f, err == nil && f >= 0 && f <= 1
 }
 
-// Milliseconds accepts whole numbers of milliseconds, least or more.
+// Milliseconds returns a parser for [Read]. The parser accepts whole numbers of milliseconds that
+// are not less than least.
 func Milliseconds(least int64) func(string) (time.Duration, bool) {
 	return func(value string) (time.Duration, bool) {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -43,7 +44,8 @@ func Milliseconds(least int64) func(string) (time.Duration, bool) {
 	}
 }
 
-// Choice accepts the choices of a variable in any case.
+// Choice returns a parser for [Read]. The parser accepts the choices of the variable in upper or
+// lower case, and returns lower case.
 func Choice(name string) func(string) (string, bool) {
 	choices := lookUp(name).Choices
 	return func(value string) (string, bool) {
@@ -52,7 +54,8 @@ func Choice(name string) func(string) (string, bool) {
 	}
 }
 
-// Pairs accepts key=value pairs in percent-encoding, separated by commas.
+// Pairs is a parser for [Read]. Pairs accepts key=value pairs with commas between the pairs. Pairs
+// decodes percent-encoding in keys and values.
 func Pairs(value string) (map[string]string, bool) {
 	pairs := map[string]string{}
 	for pair := range strings.SplitSeq(value, ",") {
@@ -71,7 +74,8 @@ func Pairs(value string) (map[string]string, bool) {
 	return pairs, true
 }
 
-// Methods accepts names of HTTP methods, separated by commas.
+// Methods is a parser for [Read]. Methods accepts names of HTTP methods with commas between the
+// names.
 func Methods(value string) (names []string, ok bool) {
 	for name := range strings.SplitSeq(value, ",") {
 		if name = strings.TrimSpace(name); name == "" {
@@ -85,7 +89,7 @@ func Methods(value string) (names []string, ok bool) {
 	return names, len(names) > 0
 }
 
-// IsToken reports whether s can be the name of a header or a method (RFC 9110, section 5.6.2).
+// IsToken reports whether s is a valid name of a header or of a method (RFC 9110, section 5.6.2).
 func IsToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
@@ -93,12 +97,13 @@ func IsToken(s string) bool {
 	})
 }
 
-// Sendable reports whether net/http sends s as the value of a header.
+// Sendable reports whether net/http can send s as the value of a header.
 func Sendable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// URL parses the address of a server. Its errors do not quote raw.
+// URL parses the address of a server. The address must contain a host and the scheme http or https.
+// Errors do not contain raw.
 func URL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	port := 0

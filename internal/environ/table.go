@@ -7,29 +7,31 @@ import (
 	"github.com/perfline/perfline/internal/secret"
 )
 
-// A Variable is a row of the table of variables.
+// A Variable describes an environment variable.
 type Variable struct {
 	Name    string
-	Signals bool     // each signal has a variable of its own, too: see [OfSignal]
-	Sets    string   // in Markdown
+	Signals bool     // each signal also defines a variable: see [OfSignal]
+	Sets    string   // effect of the variable, in Markdown
 	Choices []string // the valid values, in lower case; nil if Must describes them
 	Must    string   // the rule for values; with Choices, a remark
 	Default string   // the value in place of an unset or wrong variable
-	Fatal   bool     // a wrong value is an error of Start
-	Secret  bool     // values are never printed
+	Fatal   bool     // Start returns an error for a wrong value
+	Secret  bool     // logs and errors never contain the value
 
 	hide func(string) string // removes secrets from a value
 }
 
 const otlp = "OTEL_EXPORTER_OTLP_"
 
-// OfSignal returns the two names of an OTLP exporter's variable: for one signal, which wins, and
-// for all signals. A signal is TRACES, METRICS, LOGS or PROFILES.
+// OfSignal returns the names of two variables for a setting of OTLP exporters. The first variable
+// applies to one signal, and overrides the second. The second variable applies to all signals.
+// signal is TRACES, METRICS, LOGS or PROFILES.
 func OfSignal(signal, what string) []string {
 	return []string{otlp + signal + "_" + what, otlp + what}
 }
 
-// Names returns the names of all variables of the row.
+// Names returns the name of the variable. If Signals is true, Names also returns the names of the
+// variables for single signals.
 func (v Variable) Names() []string {
 	names := []string{v.Name}
 	if v.Signals {
@@ -40,7 +42,7 @@ func (v Variable) Names() []string {
 	return names
 }
 
-// Rule returns the rule for values. The rule begins with "must".
+// Rule returns the rule for valid values. The rule begins with "must".
 func (v Variable) Rule() string {
 	n := len(v.Choices) - 1
 	if n < 0 {
@@ -62,14 +64,15 @@ func lookUp(name string) Variable {
 	return variables[i]
 }
 
-// Rule returns the rule for a variable and for its field.
+// Rule returns the rule for the values of a variable. The same rule applies to the Config field
+// that overrides the variable.
 func Rule(name string) string { return lookUp(name).Rule() }
 
-// Default returns the value in place of an unset or wrong variable.
+// Default returns the default of a variable. The default replaces an unset or wrong value.
 func Default(name string) string { return lookUp(name).Default }
 
-// Variables returns all variables of perfline, and of the parts of OpenTelemetry that perfline sets
-// up.
+// Variables returns descriptions of all environment variables that perfline reads. The list
+// includes variables of the parts of OpenTelemetry that perfline sets up.
 func Variables() []Variable { return slices.Clone(variables) }
 
 // longestName bounds a printed file name, in bytes: a longer name may be a key.

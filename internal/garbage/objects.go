@@ -25,16 +25,17 @@ import (
 // would free it.
 const hang = time.Minute
 
-// Objects are the objects that a test watches. The zero Objects watches none. A test cannot wait
-// for them in a bubble of testing/synctest: cleanups run outside of it, and time stands still.
+// Objects contains the objects that a test watches. The zero value contains no objects. Do not wait
+// for objects in a bubble of testing/synctest. The runtime runs cleanups outside the bubble, and
+// the bubble's clock stands still.
 type Objects struct {
 	mu    sync.Mutex
 	left  map[string]int // by name, those that are not freed
 	freed chan struct{}  // made by the first WaitFor; has an element when objects were freed since
 }
 
-// Watch makes an object one of o's. Objects may have the same name. The object is at least 16 bytes
-// or has a pointer, since the runtime frees smaller ones together.
+// Watch adds an object to o. Several objects may use the same name. The object must occupy at least
+// 16 bytes or contain a pointer, because the runtime frees smaller objects together.
 func Watch[T any](o *Objects, name string, object *T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -45,7 +46,7 @@ func Watch[T any](o *Objects, name string, object *T) {
 	runtime.AddCleanup(object, o.free, name)
 }
 
-// WatchText makes the memory of a text one of o's objects. The text is not a constant, and has at
+// WatchText adds the memory of a text to o. The text must not be a constant, and must occupy at
 // least 16 bytes.
 func WatchText(o *Objects, name, text string) { Watch(o, name, unsafe.StringData(text)) }
 
@@ -61,7 +62,8 @@ func (o *Objects) free(name string) {
 	}
 }
 
-// Left returns how many objects are not freed, as far as the runtime has run cleanups.
+// Left returns the number of objects that are not freed. An object counts as freed after the
+// runtime has run the object's cleanup.
 func (o *Objects) Left() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,14 +73,15 @@ func (o *Objects) Left() (n int) {
 	return n
 }
 
-// Wait collects garbage until all objects are freed. It fails the test where some are retained.
+// Wait collects garbage until all objects are freed. Wait fails the test if objects remain after a
+// minute.
 func (o *Objects) Wait(t testing.TB) {
 	t.Helper()
 	o.WaitFor(t, 0)
 }
 
-// WaitFor collects garbage until at most n objects are left. It fails the test where more are
-// retained.
+// WaitFor collects garbage until at most n objects remain. WaitFor fails the test if more objects
+// remain after a minute.
 func (o *Objects) WaitFor(t testing.TB, n int) {
 	t.Helper()
 	o.mu.Lock()
@@ -101,7 +104,7 @@ func (o *Objects) WaitFor(t testing.TB, n int) {
 	}
 }
 
-// String names the objects that are not freed.
+// String returns the numbers and the names of the objects that are not freed.
 func (o *Objects) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,8 +115,8 @@ func (o *Objects) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Heap returns how many bytes the objects of the heap take that are not garbage. It depends on all
-// goroutines of the process: compare megabytes.
+// Heap collects garbage, and returns the size of the remaining objects on the heap, in bytes. All
+// goroutines of the process affect the size: compare only megabytes.
 func Heap() int {
 	var m runtime.MemStats
 	for range 2 { // what sync.Pool has survives one

@@ -8,11 +8,13 @@ import (
 	"unsafe"
 )
 
-// GoroutineID returns the calling goroutine's number, as in "goroutine 7 [running]:", which no
-// other goroutine of the process shares. GoroutineID returns 0 on processors without assembler
-// here, and in a runtime with an unexpected layout of memory.
+// GoroutineID returns the number of the calling goroutine, as in "goroutine 7 [running]:". The
+// number is unique in the process. GoroutineID returns 0 in these cases:
 //
-// The address of the runtime's g does not identify a goroutine: the runtime reuses the g for a
+//   - This package contains no assembler for the processor.
+//   - The runtime uses an unexpected memory layout.
+//
+// The address of the runtime's g does not identify a goroutine. The runtime reuses the g for a
 // goroutine that starts later.
 func GoroutineID() uint64 {
 	g := getg()

@@ -12,12 +12,12 @@ import (
 	"unsafe"
 )
 
-// A StackRecord is one goroutine's stack, innermost return address first. Its layout is the layout
-// of internal/profilerecord.StackRecord.
+// A StackRecord contains the stack of one goroutine, innermost return address first. The memory
+// layout equals internal/profilerecord.StackRecord.
 type StackRecord struct{ Stack []uintptr }
 
 // CheckGoroutineProfile returns an error unless [GoroutineProfile] works as documented. The check
-// runs once in a process, and profiles all goroutines.
+// profiles all goroutines, and runs once in a process.
 var CheckGoroutineProfile = sync.OnceValue(func() error {
 	switch {
 	case portable:

@@ -4,13 +4,14 @@ package goruntime
 
 import "unsafe"
 
-// GoroutineProfile fills both slices, which have the same length, with the stacks and the label
-// pointers of all n goroutines, the caller's first. GoroutineProfile returns false and fills
-// nothing for slices that are too short. The profile omits the runtime's own goroutines, and
-// allocates each stack. Call GoroutineProfile only if [CheckGoroutineProfile] returned nil.
+// GoroutineProfile fills both slices with the stacks and the label pointers of all n goroutines.
+// The calling goroutine is the first goroutine. Both slices must have the same length. If the
+// slices are too short, GoroutineProfile returns false and fills no element. The profile omits the
+// goroutines of the runtime. The runtime allocates each stack. Call GoroutineProfile only if
+// [CheckGoroutineProfile] returned nil.
 //
-// The runtime does not promise to keep this symbol. Raise the bound above when a new release has
-// the symbol, with the same signature and the same profilerecord.StackRecord.
+// The runtime does not promise to keep this symbol. Before you raise the bound above for a new
+// release, check the symbol, the signature and profilerecord.StackRecord.
 //
 //go:linkname GoroutineProfile runtime.pprof_goroutineProfileWithLabels
 func GoroutineProfile(records []StackRecord, labels []unsafe.Pointer) (n int, ok bool)

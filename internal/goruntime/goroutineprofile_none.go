@@ -4,7 +4,7 @@ package goruntime
 
 import "unsafe"
 
-// GoroutineProfile returns false: this build has no link to the runtime's goroutine profile.
+// GoroutineProfile returns false. This build does not link the goroutine profile of the runtime.
 func GoroutineProfile([]StackRecord, []unsafe.Pointer) (n int, ok bool) { return 0, false }
 
 const hasGoroutineProfile = false

@@ -11,20 +11,24 @@ import (
 	"unsafe"
 )
 
-// Labels returns the calling goroutine's profiler labels: nil, or a *runtime/pprof.labelMap that
-// other goroutines may share.
+// Labels returns the profiler labels of the calling goroutine. The result is nil or a
+// *runtime/pprof.labelMap. Other goroutines may share the labelMap.
 //
 //go:linkname Labels runtime/pprof.runtime_getProfLabel
 func Labels() unsafe.Pointer
 
-// SetLabels sets the calling goroutine's profiler labels: to a result of [Labels], to nil, or to a
-// *[LabelSet] if [CheckLabels] returned nil.
+// SetLabels sets the profiler labels of the calling goroutine. labels must be one of these values:
+//
+//   - nil
+//   - a result of [Labels]
+//   - a *[LabelSet], if [CheckLabels] returned nil
 //
 //go:linkname SetLabels runtime/pprof.runtime_setProfLabel
 func SetLabels(labels unsafe.Pointer)
 
-// A LabelSet has the layout of a goroutine's labels, if [CheckLabels] returns nil. Callers must not
-// change a LabelSet that a goroutine uses. List is sorted by key, and has no duplicate keys.
+// A LabelSet contains the labels of a goroutine in the memory layout of the runtime. The layout is
+// correct only if [CheckLabels] returns nil. Callers must not change a LabelSet that a goroutine
+// uses. List is sorted by key, without duplicate keys.
 type LabelSet struct{ List []Label }
 
 // A Label is one profiler label.
@@ -33,8 +37,8 @@ type Label struct{ Key, Value string }
 // errPortable is the error of all checks in a portable build.
 var errPortable = errors.New("this program was built with the tag perfline_portable")
 
-// CheckLabels returns an error unless the runtime's labels have the layout of [LabelSet]. The check
-// runs once in a process.
+// CheckLabels returns an error unless the labels of the runtime use the layout of [LabelSet]. The
+// check runs once in a process.
 var CheckLabels = sync.OnceValue(testLabels)
 
 func testLabels() error {

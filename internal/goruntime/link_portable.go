@@ -10,16 +10,16 @@ import (
 
 const portable = true
 
-// ReadProfile returns eof: this build cannot read the log.
+// ReadProfile returns eof. This build cannot read the log of the CPU profiler.
 func ReadProfile() (data []uint64, labels []unsafe.Pointer, eof bool) { return nil, nil, true }
 
-// ExpandFinalInlineFrame returns stack.
+// ExpandFinalInlineFrame returns stack without a change.
 func ExpandFinalInlineFrame(stack []uintptr) []uintptr { return stack }
 
 // FrameName returns f.Function.
 func FrameName(f *runtime.Frame) string { return f.Function }
 
-// FrameStartLine returns the first line of f's function, or 0 if f was inlined.
+// FrameStartLine returns the first line of the function of f, or 0 if f was inlined.
 func FrameStartLine(f *runtime.Frame) int {
 	if f.Func == nil {
 		return 0
@@ -30,5 +30,5 @@ func FrameStartLine(f *runtime.Frame) int {
 
 var start = time.Now()
 
-// Nanotime reads a monotonic clock in nanoseconds.
+// Nanotime returns the time of a monotonic clock in nanoseconds.
 func Nanotime() int64 { return int64(time.Since(start)) }

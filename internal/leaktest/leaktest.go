@@ -14,8 +14,8 @@ import (
 // for 0.4 s, in which a busy machine may not have run them.
 const patience = time.Minute
 
-// Main runs the tests of a package and exits. If the tests pass and leave goroutines behind, the
-// exit code is 1.
+// Main runs the tests of a package and exits. The exit code is 1 if the tests pass but goroutines
+// remain.
 func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
 	if code == 0 {
@@ -27,7 +27,8 @@ func Main(m *testing.M, options ...goleak.Option) {
 	os.Exit(code)
 }
 
-// Find returns an error that names the goroutines that have not ended after a minute.
+// Find waits up to a minute for all goroutines to end. If goroutines remain, Find returns an error
+// that names these goroutines.
 func Find(options ...goleak.Option) error {
 	err := goleak.Find(options...)
 	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); {

@@ -18,8 +18,8 @@ const (
 // sampler dropped. OpenTelemetry's conventions define no such attribute.
 const KeepReasonKey = "perfline.keep.reason"
 
-// String returns the value of the attribute: "chosen", "failed", "slow" or "share". String returns
-// "" for NotKept.
+// String returns the value of the attribute [KeepReasonKey]: "chosen", "failed", "slow" or "share".
+// String returns "" for NotKept.
 func (r KeepReason) String() string {
 	if r >= KeepReasons {
 		return ""

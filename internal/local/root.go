@@ -11,12 +11,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Class is the kind of work of a local root.
+// A Class is the kind of work that a local root describes.
 type Class uint8
 
 // The classes of local roots.
 const (
-	Request      Class = iota // a unit of work: a request, a message, a job
+	Request      Class = iota // a unit of work: a request, a message or a job
 	Stream                    // a request that lasts as long as its client stays
 	Background                // a call or a measure without a request
 	Housekeeping              // a pool of connections dials, checks or resets a connection
@@ -27,29 +27,29 @@ const (
 var classNames = [Classes][2]string{{"request", "requests"}, {"stream", "streams"},
 	{"background", "background"}, {"housekeeping", "housekeeping"}}
 
-// String returns the name of the class, such as "stream".
+// String returns the name of the class in the singular, such as "stream".
 func (c Class) String() string { return classNames[min(c, Housekeeping)][0] }
 
-// Plural returns the plural of the class's name, such as "streams".
+// Plural returns the name of the class in the plural, such as "streams".
 func (c Class) Plural() string { return classNames[min(c, Housekeeping)][1] }
 
 // A Root describes an ended local root. A local root is a span without a parent in this process.
 type Root struct {
 	TraceID    trace.TraceID
 	SpanID     trace.SpanID
-	Name       string // at the end
+	Name       string // name at the end of the span
 	Class      Class
-	Start, End time.Time // best with readings of the monotonic clock
-	Failed     bool      // the status is Error
+	Start, End time.Time // preferably with readings of the monotonic clock
+	Failed     bool      // the status of the span is Error
 	Keep       KeepReason
-	Refused    uint32 // spans that found no room in memory before the keep policy decided
+	Refused    uint32 // number of spans lost for lack of memory before the keep policy decided
 }
 
 // Took returns the duration of the local root.
 func (r *Root) Took() time.Duration { return r.End.Sub(r.Start) }
 
-// ClassOf returns the class of a local root. job and stream report whether the attributes
-// record.JobKey and record.StreamKey are true.
+// ClassOf returns the class of a local root. job is the value of the attribute record.JobKey.
+// stream is the value of the attribute record.StreamKey.
 func ClassOf(kind trace.SpanKind, name string, job, stream bool) Class {
 	switch {
 	case !job && kind != trace.SpanKindServer && kind != trace.SpanKindConsumer:
@@ -80,7 +80,7 @@ func isHousekeeping(name string) bool {
 	})
 }
 
-// An ID identifies a span, such as a local root, by trace id and span id.
+// An ID identifies a span by the trace id and the span id.
 type ID struct {
 	Trace trace.TraceID
 	Span  trace.SpanID

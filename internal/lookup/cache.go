@@ -10,7 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/requests"
 )
 
-// ParseID parses the hexadecimal ids of a request's trace and root span.
+// ParseID returns the id of a request. traceID and spanID are the hexadecimal ids of the trace and
+// of the root span.
 func ParseID(traceID, spanID string) (id local.ID, err error) {
 	if id.Trace, err = trace.TraceIDFromHex(traceID); err != nil {
 		return id, err
@@ -19,9 +20,9 @@ func ParseID(traceID, spanID string) (id local.ID, err error) {
 	return id, err
 }
 
-// A Cache keeps the requests that clients saw last, in encoded form and in memory of their own. A
-// busy service ends more requests in a second than requests.Recent keeps, and a client opens a
-// request of a list seconds later. Methods may be called concurrently.
+// A Cache stores encoded copies of the requests that clients read last. A client can therefore open
+// a listed request some seconds later. On a busy service, requests.Recent may drop such a request
+// within a second. All methods may be called concurrently.
 type Cache struct {
 	most, mostBytes int
 
@@ -31,12 +32,13 @@ type Cache struct {
 	bytes    int
 }
 
-// NewCache returns a cache for at most most requests of at most mostBytes bytes together.
+// NewCache returns an empty cache. The parameter most limits the number of requests. mostBytes
+// limits the total size of the requests.
 func NewCache(most, mostBytes int) *Cache {
 	return &Cache{most: most, mostBytes: mostBytes, requests: map[local.ID]requests.Snapshot{}}
 }
 
-// Get returns the request with an id.
+// Get returns the request with an id, or false if the cache does not contain the request.
 func (c *Cache) Get(id local.ID) (requests.Snapshot, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +46,7 @@ func (c *Cache) Get(id local.ID) (requests.Snapshot, bool) {
 	return s, ok
 }
 
-// All returns the requests, the latest first.
+// All returns all requests of the cache, the latest first.
 func (c *Cache) All() []requests.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,14 +57,16 @@ func (c *Cache) All() []requests.Snapshot {
 	return all
 }
 
-// Add makes s the latest request.
+// Add stores s as the latest request, and removes the oldest requests beyond the limits. If s alone
+// exceeds the limit of bytes, Add ignores s.
 func (c *Cache) Add(s requests.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.put(s)
 }
 
-// AddNew adds the requests that are not in the cache. The first of them becomes the latest request.
+// AddNew adds the requests that the cache does not contain. The first new request in all becomes
+// the latest request.
 func (c *Cache) AddNew(all []requests.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

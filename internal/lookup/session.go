@@ -7,8 +7,8 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// FirstRequest is the first frame of a request in a session, after the frames of the process and
-// of the runtime.
+// FirstRequest is the FrameID of the first request in a session. Lower ids identify the process and
+// the garbage collector.
 const FirstRequest uint32 = 3
 
 // Timelines yields the timelines of a session, without allocating a list.
@@ -23,7 +23,8 @@ func Timelines(s *sessions.Session) iter.Seq[sessions.Timeline] {
 	}
 }
 
-// Samples yields the samples of the timelines for which in returns true.
+// Samples yields the samples of the selected timelines. The function in returns true for a selected
+// timeline.
 func Samples(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
 		for t := range Timelines(s) {
@@ -39,7 +40,8 @@ func Samples(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[prof
 	}
 }
 
-// CountRequests returns the number of requests among the timelines for which in returns true.
+// CountRequests returns the number of requests with a selected timeline. The function in returns
+// true for a selected timeline.
 func CountRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
 	last := uint32(0)
 	for t := range Timelines(s) {

@@ -7,10 +7,12 @@ import (
 	"github.com/perfline/perfline/internal/routes"
 )
 
-// Usual returns a request of the route of s to compare s with: the request nearest to the route's
-// median since the start, or the median request in memory. median is the median since the start, or
-// 0 if the table counts no request of the route. ok is false if no other request of the route
-// succeeded.
+// Usual returns a typical request of the route of s, for a comparison with s. median is the route's
+// median since the start. If the table of routes counts no request of the route, median is 0.
+//
+// Usual returns the request in memory with the duration nearest to median. If median is 0, Usual
+// returns the request with the median duration in memory. Usual ignores failed requests and s. ok
+// is false if no request remains.
 func Usual(recent *requests.Recent, s requests.Snapshot) (
 	u requests.Snapshot, median time.Duration, ok bool) {
 	var most routes.Summary

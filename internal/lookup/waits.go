@@ -9,8 +9,8 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Waits reads the results of a waits recorder for clients outside the program, without hidden
-// functions. Methods may be called concurrently.
+// Waits returns the results of a waits recorder to clients outside the program. The results omit
+// the functions that the program's policy hides. All methods may be called concurrently.
 type Waits struct {
 	recorder waits.Recorder // nil without a recorder
 	policy   func(function string) bool
@@ -26,14 +26,15 @@ const (
 	maxVisible = 16
 )
 
-// NewWaits returns the results of a recorder, which may be nil. shows is [remote.Policy.Shows] of
+// NewWaits returns a Waits for a recorder. recorder may be nil. shows is [remote.Policy.Shows] of
 // the program's policy.
 func NewWaits(recorder waits.Recorder, shows func(function string) bool) *Waits {
 	return &Waits{recorder: recorder, policy: shows, names: map[string]bool{},
 		visible: map[*waits.Request]*waits.Request{}}
 }
 
-// With returns q with the recorder's result, if the recorder has one.
+// With returns q with the recorder's result in the field Waits. Without a result, With returns q
+// unchanged.
 func (w *Waits) With(q requests.Request) requests.Request {
 	if result, ok := w.Result(q.TraceID(), q.Root.SpanID); ok {
 		q.Waits = result
@@ -41,7 +42,8 @@ func (w *Waits) With(q requests.Request) requests.Request {
 	return q
 }
 
-// Result returns the result for a request, as [waits.Recorder.Result] does.
+// Result returns the recorder's result for a request, without hidden functions. Result returns
+// false if [waits.Recorder.Result] returns false, or if the recorder is nil.
 func (w *Waits) Result(t trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	if w.recorder == nil {
 		return nil, false

@@ -5,9 +5,11 @@ import (
 	"strings"
 )
 
-// HiddenNote returns sentences about the functions that the origin policy or the profiler's Modules
-// hide in a profile, or "" if no function is hidden. The profile shows functions of the modules
-// shown; no modules means all functions. filtered of the samples have no stack.
+// HiddenNote returns a note about functions that a profile hides. The origin policy or the
+// profiler's Modules hide functions. HiddenNote returns "" if the profile shows all functions.
+//
+// shown lists the modules with visible functions. An empty list means all modules. samples is the
+// number of samples. filtered is the number of samples without a stack.
 func HiddenNote(shown []string, samples, filtered uint64) string {
 	if filtered == 0 && len(shown) == 0 {
 		return ""

@@ -17,7 +17,7 @@ type Kind uint8
 
 // The kinds.
 const (
-	Unknown    Kind = iota // the name has no package, or a package of no module of the program
+	Unknown    Kind = iota // the name contains no package, or no module contains the package
 	Main                   // the program's main module
 	Standard               // the standard library, the runtime included
 	Dependency             // another module
@@ -26,20 +26,21 @@ const (
 // A Module is a module of the program.
 type Module struct {
 	Kind Kind
-	// Path is the module's path: "main" for a main module without a known path, and "std" for the
-	// standard library.
+	// Path is the module's path. The path is "std" for the standard library, and "main" for a main
+	// module without a known path.
 	Path    string
-	Version string // such as "v1.2.3"; of Standard the Go release; empty if unknown
+	Version string // such as "v1.2.3"; for Standard, the Go release; "" if unknown
 }
 
-// A Set holds the modules of a program.
+// A Set contains the modules of a program.
 type Set struct {
 	main         string
 	mainVersion  string
 	dependencies []Module // the longest path first
 }
 
-// Read returns the modules of this program. The binary of a test lists only its main module.
+// Read returns the modules of this program. In the binary of a test, Read returns only the main
+// module.
 var Read = sync.OnceValue(func() *Set {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -58,9 +59,10 @@ var Read = sync.OnceValue(func() *Set {
 	return s
 })
 
-// Version returns the version of a module in this program. Version returns "" for a module outside
-// the program, for a module that a folder replaces, and for a program built in the module's own
-// source.
+// Version returns the version of a module in this program. Version returns "" in these cases:
+//   - The program does not contain the module.
+//   - A folder or another module replaces the module.
+//   - The program was built in the module's own source, without a known version.
 func Version(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -78,7 +80,7 @@ func versionIn(info *debug.BuildInfo, path string) string {
 	return ""
 }
 
-// New returns the modules of a program with a main module and dependencies.
+// New returns a Set with a main module and dependencies.
 func New(main string, dependencies ...Module) *Set {
 	s := &Set{main: main, dependencies: slices.Clone(dependencies)}
 	slices.SortFunc(s.dependencies, func(a, b Module) int { return len(b.Path) - len(a.Path) })
@@ -88,15 +90,16 @@ func New(main string, dependencies ...Module) *Set {
 // Main returns the path of the main module, or "" if the path is unknown.
 func (s *Set) Main() string { return s.main }
 
-// Dependencies returns the number of the other modules.
+// Dependencies returns the number of dependencies.
 func (s *Set) Dependencies() int { return len(s.dependencies) }
 
-// Has reports whether a dependency has the path.
+// Has reports whether path is the path of a dependency.
 func (s *Set) Has(path string) bool {
 	return slices.ContainsFunc(s.dependencies, func(d Module) bool { return d.Path == path })
 }
 
-// Of returns the module of a function by the runtime's name for the function.
+// Of returns the module of a function. function is the runtime's name for the function, such as
+// "net/http.(*conn).serve". Of returns the zero Module if the module is unknown.
 func (s *Set) Of(function string) Module {
 	pkg := Package(function)
 	own := pkg == "main" || Within(pkg, s.main)
@@ -114,7 +117,8 @@ func (s *Set) Of(function string) Module {
 	return Module{}
 }
 
-// Package returns the import path of a function's package, or "" for a name without a package.
+// Package returns the import path of a function's package. Package returns "" if the name contains
+// no package.
 func Package(function string) string {
 	function, _, _ = strings.Cut(function, "[") // type arguments have paths of their own
 	slash := strings.LastIndexByte(function, '/') + 1
@@ -125,7 +129,8 @@ func Package(function string) string {
 	return ""
 }
 
-// Within reports whether a package is in the folder of a module.
+// Within reports whether a package belongs to the folder of a module. pkg and module are import
+// paths.
 func Within(pkg, module string) bool {
 	return module != "" && strings.HasPrefix(pkg, module) &&
 		(len(pkg) == len(module) || pkg[len(module)] == '/')

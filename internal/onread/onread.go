@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// Functions is a list of functions. The zero value is empty. The methods are safe for concurrent
-// use.
+// Functions is a list of functions. The zero value is an empty list. Several goroutines may call
+// the methods at the same time.
 type Functions struct {
 	mu  sync.Mutex               // guards the replacement of the list
 	all atomic.Pointer[[]func()] // a stored list never changes
 }
 
-// Add appends a function.
+// Add appends f to the list.
 func (l *Functions) Add(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,7 +29,7 @@ func (l *Functions) list() []func() {
 	return nil
 }
 
-// Call calls all functions in the order of Add, without a lock.
+// Call calls all functions in the order of the list. Call holds no lock during these calls.
 func (l *Functions) Call() {
 	for _, f := range l.list() {
 		f()

@@ -6,10 +6,10 @@ import (
 	"github.com/perfline/perfline/internal/environ"
 )
 
-// A Batch configures the queueing and batching of spans or log records.
+// A Batch configures the queue and the batches of spans or log records.
 type Batch struct {
-	QueueSize int           // maximum of waiting items, from 1 to MaxQueueSize
-	BatchSize int           // items of a request, 1 or more; the queue also applies QueueSize/2
+	QueueSize int           // maximum number of waiting items, from 1 to MaxQueueSize
+	BatchSize int           // maximum number of items in a request, at least 1; see ReadBatch
 	Delay     time.Duration // time that an item waits for a batch to fill; 0: no wait
 	Timeout   time.Duration // limit for all attempts to deliver a batch; 0: no limit
 }
@@ -30,9 +30,10 @@ var (
 		"OTEL_BLRP_SCHEDULE_DELAY", "OTEL_BLRP_EXPORT_TIMEOUT"}
 )
 
-// ReadBatch reads the variables OTEL_BLRP_* for logs, and OTEL_BSP_* for other signals. A queueSize
-// other than 0 overrides its variable. The caller checks that queueSize is from 0 to
-// [MaxQueueSize].
+// ReadBatch reads the batch settings of a signal. The variables are OTEL_BLRP_* for logs, and
+// OTEL_BSP_* for all other signals. A queueSize above 0 overrides the variable of the queue size.
+// The caller must check that queueSize is from 0 to [MaxQueueSize]. The queue limits a batch to
+// half of the queue size.
 func ReadBatch(vars *environ.Reader, signal Signal, queueSize int) Batch {
 	names, delay := spanBatch, 5*time.Second
 	if signal == Logs {

@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A SendCloser sends requests until Close.
+// A SendCloser sends requests until the caller calls Close.
 type SendCloser interface {
 	queue.Sender
 	io.Closer
@@ -20,9 +20,11 @@ type SendCloser interface {
 // maxName bounds the printed name of a custom sender, in bytes.
 const maxName = 256
 
-// Open returns a sender of a signal, and the sender's name for messages. A custom sender of the
-// program replaces c and the variables. Its name is its String, or else its type. send calls the
-// custom sender. Close closes a custom sender that implements io.Closer.
+// Open returns a sender of a signal, and the name of the sender for messages. If custom is nil, c
+// and the variables configure the sender. Otherwise, custom replaces c and the variables:
+//   - The sender calls send for each request.
+//   - The name is the result of String, or the type if custom does not implement fmt.Stringer.
+//   - Close closes custom if custom implements io.Closer.
 func Open(
 	vars *environ.Reader, c Config, signal Signal,
 	custom any, send func(context.Context, []byte) queue.Answer,

@@ -103,8 +103,8 @@ type rawCodec struct{}
 
 var _ encoding.CodecV2 = rawCodec{}
 
-// Marshal returns the bytes of v without a copy. gRPC calls it when a connection exists, and reads
-// the bytes until they are sent.
+// Marshal returns the bytes of v without a copy. gRPC calls Marshal when a connection exists. gRPC
+// reads the bytes until the request is sent.
 func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 	m := v.(*message)
 	m.sent = true
@@ -116,7 +116,8 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// Name returns "" for the content type application/grpc, which OpenTelemetry's exporters send.
+// Name returns "". gRPC then sends the content type application/grpc, like OpenTelemetry's
+// exporters.
 func (rawCodec) Name() string { return "" }
 
 // retryable reports whether OTLP allows a retry after status s, and returns the delay that the

@@ -29,22 +29,22 @@ const (
 	HTTP = "http/protobuf"
 )
 
-// Config contains the settings of a program, which override the variables.
+// Config contains the settings of a program. The fields override the signal's variables.
 type Config struct {
-	Endpoint string            // base URL; for HTTP, the signal's path is the default path
+	Endpoint string            // base URL; for HTTP, the default path is the signal's path
 	Protocol string            // GRPC or HTTP; empty: a variable, HTTP for port 4318, or GRPC
 	Headers  map[string]string // of every request; nil: from the variables
-	Dial     Dial              // makes the connections; nil: TCP
+	Dial     Dial              // opens connections; nil: TCP
 }
 
-// A Dial makes a connection, as the DialContext of a [net.Dialer] does.
+// A Dial opens a connection, like the method DialContext of [net.Dialer].
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// A Signal is a kind of data that OTLP carries.
+// A Signal is a kind of data that OTLP transports.
 type Signal struct {
-	Variable string // in the names of OpenTelemetry's variables, as TRACES
-	Path     string // of requests over HTTP
-	Method   string // of gRPC
+	Variable string // part of the names of variables, such as TRACES
+	Path     string // URL path of requests over HTTP
+	Method   string // full name of the gRPC method
 }
 
 // The signals.
@@ -61,8 +61,8 @@ var (
 )
 
 // UnknownPause is the pause of a signal that the receiver does not support. Many backends support
-// only traces. Traces do not pause: a gateway that answers 404 during its replacement must not stop
-// them.
+// only traces. Traces never pause, because a gateway may answer 404 while an operator replaces the
+// gateway.
 const UnknownPause = 10 * time.Minute
 
 // userAgent returns the name and the version of the exporter, by OTLP's specification.

@@ -63,7 +63,8 @@ func (r redactor) redact(s string) string {
 	return text.Cut(s, maxText)
 }
 
-// Redact returns err with a redacted text, or err itself if the text is already printable.
+// Redact replaces the text of err with a printable text without secrets, of at most maxText bytes.
+// If the text of err needs no change, Redact returns err itself.
 func (r redactor) Redact(err error) error {
 	if err == nil {
 		return nil

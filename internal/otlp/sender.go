@@ -10,7 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 )
 
-// A Sender sends the requests of one signal to one receiver. It is safe for concurrent use.
+// A Sender sends the requests of one signal to one receiver. Several goroutines may use a Sender at
+// the same time.
 type Sender struct {
 	life  context.Context //nolint:containedctx // the sender's lifetime, which Close ends
 	end   context.CancelFunc
@@ -39,8 +40,8 @@ type wire interface {
 
 var errClosed = errors.New("the sender is closed")
 
-// Sender returns a sender with its own connections. It does not connect. The caller must call
-// Close.
+// Sender returns a sender with separate connections. Sender does not connect. The caller must call
+// [Sender.Close].
 func (s *Settings) Sender() (*Sender, error) {
 	w, err := s.connect()
 	if err != nil {
@@ -59,11 +60,12 @@ func (s *Settings) connect() (wire, error) {
 	return newHTTPWire(s), nil
 }
 
-// String returns the receiver's name for messages.
+// String returns the name of the receiver for messages.
 func (s *Sender) String() string { return s.settings.Name }
 
-// Send makes one attempt to send a request, bounded by the timeout of the settings. Errors and
-// messages in the answer are printable. After an answer with an error, gRPC may still read body.
+// Send makes one attempt to send a request. The timeout of the settings limits the attempt. Errors
+// and messages in the answer are printable and contain no secrets. After an answer with an error,
+// gRPC may still read body.
 func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	if s.life.Err() != nil {
 		return queue.Answer{Err: errClosed}
@@ -131,8 +133,8 @@ func (s *Sender) track(w wire, answered bool) {
 	}
 }
 
-// Close cancels running requests and closes the connections. Later requests fail. Further calls do
-// nothing.
+// Close cancels current requests and closes the connections. After Close, Send returns an error.
+// Further calls of Close do nothing.
 func (s *Sender) Close() (err error) {
 	s.close.Do(func() {
 		s.end()

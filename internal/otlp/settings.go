@@ -21,29 +21,30 @@ import (
 // defaultTimeout is OpenTelemetry's default of OTEL_EXPORTER_OTLP_TIMEOUT.
 const defaultTimeout = 10 * time.Second
 
-// Settings contain the destination and the transport options of a signal's requests.
+// Settings contains the receiver and the transport options for requests of one signal.
 type Settings struct {
 	Name     string            // of the receiver, for messages
 	Protocol string            // GRPC or HTTP
 	URL      *url.URL          // of requests over HTTP
-	Target   string            // of connections over gRPC, in gRPC's syntax
+	Target   string            // receiver of requests over gRPC, in gRPC's syntax
 	Headers  map[string]string // of every request
 	TLS      *tls.Config       // nil: connections without TLS
 	Gzip     bool
 	Timeout  time.Duration // of one attempt; 0: no limit
-	Dial     Dial          // makes the connections; nil: TCP
+	Dial     Dial          // opens connections; nil: TCP
 
 	signal Signal
 	files  certificateFiles
 	redactor
 }
 
-// Resolve returns the settings from c and the variables of a signal. It also checks overridden
-// variables, because OpenTelemetry's own exporters read all variables, and print invalid ones with
-// their secrets.
+// Resolve returns the settings of a signal from c and the signal's variables. Resolve also checks
+// variables that other settings override. OpenTelemetry's own exporters read all variables, and
+// print invalid variables with their secrets.
 //
-// vars logs invalid variables that do no harm. Other invalid variables and fields are errors that
-// name the value and the rule.
+// If perfline works without an invalid variable, vars logs the variable. For all other invalid
+// variables and fields, Resolve returns an error. The error contains the value, without secrets,
+// and the rule.
 func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {
 	to, err := c.endpoint(signal)
 	if err != nil {
@@ -143,8 +144,8 @@ func withUser(headers map[string]string, user *url.Userinfo) map[string]string {
 	return with
 }
 
-// HasEndpoint reports whether c or a variable sets an endpoint for the signal. It returns an error
-// for an invalid endpoint.
+// HasEndpoint reports whether c or a variable sets an endpoint for the signal. HasEndpoint returns
+// an error if an endpoint is invalid.
 func HasEndpoint(c Config, signal Signal) (bool, error) {
 	e, err := c.endpoint(signal)
 	return e.url != nil, err

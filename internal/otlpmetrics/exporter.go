@@ -28,8 +28,8 @@ type Config struct {
 		queue.Sender
 		io.Closer
 	}
-	To          string             // the receiver, in log lines and errors; no secrets
-	Resource    *resource.Resource // of all metrics, in place of the provider's
+	To          string             // name of the receiver in log lines and errors; no secrets
+	Resource    *resource.Resource // of all metrics; replaces the provider's resource
 	Temporality metric.TemporalitySelector
 	Aggregation metric.AggregationSelector
 	Timeout     time.Duration // limit for all attempts to deliver one export
@@ -43,8 +43,8 @@ const (
 	maxBytes  = 8 << 20
 )
 
-// An Exporter is the exporter of a metric reader. ForceFlush and Shutdown wait for the receiver,
-// Export does not.
+// An Exporter exports the metrics of a metric reader. Export only queues metrics. ForceFlush and
+// Shutdown wait for the receiver.
 type Exporter struct {
 	c         Config
 	queue     *queue.Queue[*export]
@@ -53,8 +53,8 @@ type Exporter struct {
 
 var _ metric.Exporter = (*Exporter)(nil)
 
-// New returns an exporter. The caller, or its reader, has to call Shutdown, which closes the
-// sender.
+// New returns an exporter. The caller or the metric reader must call [Exporter.Shutdown], which
+// closes c.Sender.
 func New(c Config) *Exporter {
 	e := &Exporter{c: c}
 	e.queue = queue.New(queue.Config[*export]{
@@ -135,18 +135,18 @@ func (e *export) split() bool {
 	return ok
 }
 
-// Temporality returns the temporality for a kind of instrument.
+// Temporality returns the temporality for instruments of kind k.
 func (e *Exporter) Temporality(k metric.InstrumentKind) metricdata.Temporality {
 	return e.c.Temporality(k)
 }
 
-// Aggregation returns the aggregation for a kind of instrument.
+// Aggregation returns the aggregation for instruments of kind k.
 func (e *Exporter) Aggregation(k metric.InstrumentKind) metric.Aggregation {
 	return e.c.Aggregation(k)
 }
 
-// Export queues metrics. It omits metrics that OTLP cannot express, and returns an error that names
-// one of them.
+// Export queues metrics. Export omits metrics that OTLP cannot express. The error then names the
+// last omitted metric.
 func (e *Exporter) Export(_ context.Context, m *metricdata.ResourceMetrics) error {
 	own := *m
 	own.Resource = e.c.Resource
@@ -172,12 +172,12 @@ func (e *Exporter) add(r request) {
 	e.queue.Add(&export{points: r.points, bytes: len(r.body), requests: []request{r}})
 }
 
-// ForceFlush delivers the queued exports. It returns an error if some of them are lost or ctx
-// ended.
+// ForceFlush delivers the queued metrics. ForceFlush returns an error if metrics are lost or if ctx
+// ends.
 func (e *Exporter) ForceFlush(ctx context.Context) error { return wrap(e.queue.Flush(ctx)) }
 
-// Shutdown delivers the queued exports within ctx, and closes the sender. Further calls return the
-// same error.
+// Shutdown delivers the queued metrics until ctx ends, and closes the sender. Further calls return
+// the same error for lost metrics.
 func (e *Exporter) Shutdown(ctx context.Context) error {
 	return wrap(errors.Join(e.queue.Shutdown(ctx), e.c.Sender.Close()))
 }

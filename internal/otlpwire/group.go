@@ -21,7 +21,8 @@ const (
 	scopeAttributes    = 3<<3 | Prefixed
 )
 
-// AppendResource appends the resource of a group and the URL of the resource's schema.
+// AppendResource appends the resource of a group, such as ResourceSpans, and the URL of the
+// resource's schema. AppendResource appends nothing if r is nil.
 func AppendResource(b []byte, r *resource.Resource) []byte {
 	if r == nil {
 		return b
@@ -32,7 +33,8 @@ func AppendResource(b []byte, r *resource.Resource) []byte {
 	return AppendText(b, SchemaURL, r.SchemaURL())
 }
 
-// AppendScope appends the instrumentation scope of a group and the URL of the scope's schema.
+// AppendScope appends the instrumentation scope of a group, such as ScopeSpans, and the URL of the
+// scope's schema. AppendScope omits an empty scope.
 func AppendScope(b []byte, s instrumentation.Scope) []byte {
 	if s != (instrumentation.Scope{}) {
 		var at int
@@ -45,7 +47,7 @@ func AppendScope(b []byte, s instrumentation.Scope) []byte {
 	return AppendText(b, SchemaURL, s.SchemaURL)
 }
 
-// AppendSet appends the attributes of a resource or a scope.
+// AppendSet appends the attributes in set. Each attribute becomes a field with the tag.
 func AppendSet(b []byte, tag uint64, set *attribute.Set) []byte {
 	for i := set.Iter(); i.Next(); {
 		kv := i.Attribute()

@@ -6,18 +6,20 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields contains the bytes of an encoded message.
+// Fields contains the encoded fields of a message.
 type Fields []byte
 
-// A Field is one field of a message. Readers must skip a field with an unknown tag, as protobuf
-// does. The tag of a known number with another type is unknown.
+// A Field is one field of a message. Readers must skip fields with an unknown tag, as protobuf
+// requires. A tag contains the number and the type of a field. A tag with a known number and
+// another type is also an unknown tag.
 type Field struct {
 	Tag    uint64
 	Number uint64 // the value of a numeric field
-	Body   []byte // the value of a text, bytes or a message; shares memory with the Fields
+	Body   []byte // the value of a text, bytes or message field; shares memory with Fields
 }
 
-// Next removes and returns the first field. b must not be empty. After an error, b is unchanged.
+// Next removes and returns the first field. b must not be empty. If the field is malformed, Next
+// returns an error and does not change b.
 func (b *Fields) Next() (f Field, err error) {
 	num, typ, n := protowire.ConsumeTag(*b)
 	if n < 0 {
@@ -46,8 +48,8 @@ func (b *Fields) Next() (f Field, err error) {
 	return f, nil
 }
 
-// Each calls do for each field. Each stops and returns the error if do returns an error or the
-// message is malformed.
+// Each calls do for each field. Each stops at the first error of do, or at a malformed field, and
+// returns the error.
 func (b Fields) Each(do func(Field) error) error {
 	for len(b) > 0 {
 		f, err := b.Next()

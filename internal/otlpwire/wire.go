@@ -16,11 +16,12 @@ const (
 	Fixed32  = uint64(protowire.Fixed32Type)
 )
 
-// Nanos returns t in nanoseconds since 1970. Nanos returns 0 for earlier times. The SDK's exporter
-// encodes times in the same way.
+// Nanos returns t in nanoseconds since 1970, like the SDK's exporter. Nanos returns 0 for earlier
+// times.
 func Nanos(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
-// AppendText appends a text field. AppendText omits an empty s, and replaces invalid UTF-8.
+// AppendText appends a text field, and replaces invalid UTF-8. AppendText appends nothing if s is
+// empty.
 func AppendText(b []byte, tag uint64, s string) []byte {
 	if s == "" {
 		return b
@@ -28,13 +29,13 @@ func AppendText(b []byte, tag uint64, s string) []byte {
 	return AppendString(b, tag, text.Valid(s))
 }
 
-// AppendString appends a field with text or bytes. AppendString does not omit an empty s. Text must
-// be valid UTF-8.
+// AppendString appends a field with text or bytes, even if s is empty. Text must be valid UTF-8.
 func AppendString(b []byte, tag uint64, s string) []byte {
 	return append(AppendLength(b, tag, len(s)), s...)
 }
 
-// AppendLength appends the tag and the length of a field. The caller appends n bytes of content.
+// AppendLength appends the tag and the length n of a field. The caller must then append n bytes of
+// content.
 func AppendLength(b []byte, tag uint64, n int) []byte {
 	if n < 1<<7 {
 		return append(b, byte(tag), byte(n))
@@ -42,7 +43,7 @@ func AppendLength(b []byte, tag uint64, n int) []byte {
 	return protowire.AppendVarint(append(b, byte(tag)), uint64(n))
 }
 
-// AppendFixed64 appends a field of eight bytes. AppendFixed64 omits the value 0.
+// AppendFixed64 appends a field of eight bytes. AppendFixed64 appends nothing if v is 0.
 func AppendFixed64(b []byte, tag, v uint64) []byte {
 	if v == 0 {
 		return b
@@ -50,8 +51,8 @@ func AppendFixed64(b []byte, tag, v uint64) []byte {
 	return protowire.AppendFixed64(append(b, byte(tag)), v)
 }
 
-// AppendCount appends a field of 32 bits. AppendCount omits values of 0 and below, and reduces
-// larger values to the range of the field.
+// AppendCount appends n as a field of 32 bits. AppendCount appends nothing if n is 0 or negative.
+// If n exceeds 32 bits, AppendCount appends the largest 32-bit number.
 func AppendCount(b []byte, tag uint64, n int) []byte {
 	if n <= 0 {
 		return b
@@ -59,16 +60,16 @@ func AppendCount(b []byte, tag uint64, n int) []byte {
 	return protowire.AppendVarint(append(b, byte(tag)), min(uint64(n), 1<<32-1))
 }
 
-// BeginMessage appends the tag of a message and one reserved byte for the length. The body begins
-// at offset at. [EndMessage] writes the length.
+// BeginMessage appends the tag of a message, and reserves one byte for the length. The caller
+// appends the body at offset at, and then calls [EndMessage].
 func BeginMessage(b []byte, tag uint64) (_ []byte, at int) {
 	b = append(b, byte(tag), 0)
 	return b, len(b)
 }
 
-// EndMessage writes the length of a message. The body of the message begins at offset at.
-// EndMessage moves a body of 128 bytes or more, because the length needs more than the reserved
-// byte. A second reserved byte for spans was not measurably faster.
+// EndMessage writes the length of a message. at is the offset of the body. EndMessage moves a body
+// of 128 bytes or more, because the length occupies more than the reserved byte. A second reserved
+// byte for spans was not measurably faster.
 func EndMessage(b []byte, at int) []byte {
 	n := len(b) - at
 	if n < 1<<7 {
@@ -83,5 +84,6 @@ func EndMessage(b []byte, at int) []byte {
 	return b
 }
 
-// FieldSize returns the size of a field with n bytes of content, including the tag and the length.
+// FieldSize returns the size of a field with n bytes of content. The size includes the tag and the
+// length.
 func FieldSize(n int) int { return 1 + protowire.SizeBytes(n) }

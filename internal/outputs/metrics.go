@@ -16,8 +16,8 @@ import (
 
 const metricsExporter = "OTEL_METRICS_EXPORTER"
 
-// Metrics returns an exporter of metrics over OTLP with the resource res. Metrics returns nil
-// unless OTEL_METRICS_EXPORTER is otlp: many backends of traces refuse metrics.
+// Metrics returns an exporter of metrics over OTLP, with the resource res. Metrics returns nil
+// unless OTEL_METRICS_EXPORTER is otlp, because many backends of traces reject metrics.
 func Metrics(
 	vars *environ.Reader, res *resource.Resource, log *slog.Logger,
 ) (*otlpmetrics.Exporter, error) {
@@ -41,7 +41,8 @@ func Metrics(
 	}), nil
 }
 
-// Reader returns a reader that exports metrics every OTEL_METRIC_EXPORT_INTERVAL.
+// Reader returns a reader that exports metrics with e. The interval is OTEL_METRIC_EXPORT_INTERVAL,
+// by default a minute.
 func Reader(vars *environ.Reader, e *otlpmetrics.Exporter) metric.Reader {
 	every := environ.Read(vars, time.Minute, environ.Milliseconds(1), "OTEL_METRIC_EXPORT_INTERVAL")
 	timeout := metric.WithTimeout(exportTimeout(vars))

@@ -23,8 +23,13 @@ const (
 	logsExporter   = "OTEL_LOGS_EXPORTER"
 )
 
-// Spans selects the output of spans: OTLP, the console as OTEL_TRACES_EXPORTER says, or none. An
-// endpoint alone selects OTLP. The caller shuts the console down.
+// Spans selects the output of spans. The first case that applies decides:
+//   - OTLP, if c contains a Sender or an Endpoint.
+//   - OTLP, the console or no output, as OTEL_TRACES_EXPORTER selects.
+//   - OTLP, if another variable sets an endpoint.
+//   - No output.
+//
+// console is nil unless the console is the output. The caller must shut the console down.
 func Spans(vars *environ.Reader, c exporter.Config) (
 	overOTLP bool, console sdktrace.SpanExporter, err error,
 ) {
@@ -48,9 +53,14 @@ func Spans(vars *environ.Reader, c exporter.Config) (
 	return false, console, nil
 }
 
-// LogRecords reports whether the Config or OTEL_LOGS_EXPORTER sends log records over OTLP. An
-// endpoint by variable alone selects OTLP only if marks become log records: many backends of traces
-// refuse logs.
+// LogRecords reports whether log records are sent over OTLP. LogRecords returns true in these
+// cases:
+//   - c contains a Sender or an Endpoint.
+//   - OTEL_LOGS_EXPORTER is otlp.
+//   - OTEL_LOGS_EXPORTER is unset, another variable sets an endpoint, and marks is true.
+//
+// marks reports whether marks become log records. Without marks, an endpoint variable alone does
+// not select OTLP, because many backends of traces reject logs.
 func LogRecords(vars *environ.Reader, c exporter.Config, marks bool) (bool, error) {
 	if c.Sender != nil {
 		return true, nil

@@ -15,12 +15,14 @@ import (
 	"github.com/perfline/perfline/internal/within"
 )
 
-// Snapshots is a span processor for an exporter of the SDK's spans: the console, or the program's
-// exporter. Its queue and counts are those of [exporter.Delivery], without a bound in bytes. The
-// exporter retries.
+// Snapshots is a span processor. Snapshots passes spans to the console, or to the program's
+// exporter. The queue and the counts work as in [exporter.Delivery]. The queue does not limit bytes
+// and does not retry. The exporter may retry.
 //
-// The SDK's batch processor would drop spans at its Shutdown without a count, panic for some sizes
-// of OTEL_BSP_*, and keep a CPU busy for a delay of 0.
+// The SDK's batch processor would cause these problems:
+//   - Shutdown drops spans without a count.
+//   - Some sizes of OTEL_BSP_* cause a panic.
+//   - A delay of 0 keeps a CPU busy.
 type Snapshots struct {
 	queue    *queue.Queue[*snapshot]
 	exporter sdktrace.SpanExporter
@@ -29,9 +31,9 @@ type Snapshots struct {
 
 var _ sdktrace.SpanProcessor = (*Snapshots)(nil)
 
-// NewSnapshots starts a processor for e. OTEL_BSP_* set the sizes of the queue and of a batch; a
-// queueSize other than 0 wins. Log lines call e by name. The caller must shut the processor down,
-// which shuts e down.
+// NewSnapshots starts a processor for e. OTEL_BSP_* configure the queue and the batches. A
+// queueSize other than 0 overrides the variable of the queue size. name is the name of e in log
+// lines. The caller must call [Snapshots.Shutdown], which shuts e down.
 func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, queueSize int,
 	log *slog.Logger) *Snapshots {
 	b := otlp.ReadBatch(vars, otlp.Traces, queueSize)
@@ -59,14 +61,15 @@ func (*snapshot) Request() int { return 0 } // the exporter makes the requests
 // OnStart does nothing.
 func (*Snapshots) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd queues a sampled span, or drops the span when the queue is full. OnEnd never blocks.
+// OnEnd queues a sampled span. If the queue is full, OnEnd drops the span. OnEnd never blocks.
 func (s *Snapshots) OnEnd(span sdktrace.ReadOnlySpan) {
 	if span.SpanContext().IsSampled() {
 		s.queue.Add(&snapshot{span})
 	}
 }
 
-// ForceFlush exports the queue. ForceFlush returns an error if spans are lost or ctx ends.
+// ForceFlush exports the queued spans. ForceFlush returns an error if spans are lost or if ctx
+// ends.
 func (s *Snapshots) ForceFlush(ctx context.Context) error {
 	if err := s.queue.Flush(ctx); err != nil {
 		return fmt.Errorf("exporter: %w", err)
@@ -74,8 +77,8 @@ func (s *Snapshots) ForceFlush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown exports the queue within ctx, and shuts the exporter down. Further calls wait for the
-// first call and return the same error.
+// Shutdown exports the queued spans until ctx ends, and then shuts the exporter down. Further calls
+// wait for the first call and return the same error.
 func (s *Snapshots) Shutdown(ctx context.Context) error {
 	err := s.queue.Shutdown(ctx)
 	what := fmt.Sprintf("the shutdown of %T", s.exporter)
@@ -86,5 +89,5 @@ func (s *Snapshots) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Stats returns the counts.
+// Stats returns the counts of spans.
 func (s *Snapshots) Stats() exporter.Stats { return exporter.Stats(s.queue.Stats()) }

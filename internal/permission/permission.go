@@ -15,9 +15,9 @@ const Variable = "PERFLINE_PROFILING"
 // ErrNotAllowed is profiling.ErrNotAllowed.
 var ErrNotAllowed = errors.New("profiling is not allowed")
 
-// Setting returns the value of [Variable], in lower case: "remote" or "". The error wraps
-// [ErrNotAllowed] if the variable forbids profiling. A wrong value forbids profiling, too, because
-// operators set the variable to restrict profiling.
+// Setting returns the value of [Variable] in lower case: "remote" or "". If the variable forbids
+// profiling, Setting returns an error that wraps [ErrNotAllowed]. A wrong value also forbids
+// profiling, because operators set the variable to restrict profiling.
 func Setting() (string, error) {
 	v, ok := environ.Choice(Variable)(environ.Get(Variable))
 	switch {
@@ -30,7 +30,7 @@ func Setting() (string, error) {
 	return v, nil
 }
 
-// Check returns the error of [Setting].
+// Check returns an error if [Variable] forbids profiling. The error wraps [ErrNotAllowed].
 func Check() error {
 	_, err := Setting()
 	return err

@@ -10,46 +10,47 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Side is one of the two profiles of a [Difference].
+// A Side is one of the two profiles that a [Difference] compares.
 type Side struct {
 	Trace    *profile.Trace
-	Samples  iter.Seq[profile.Sample] // of Trace; read twice
-	Requests int                      // in the samples; 0 if unknown
+	Samples  iter.Seq[profile.Sample] // samples of Trace; NewDifference reads the samples twice
+	Requests int                      // number of requests in the samples; 0 if unknown
 }
 
-// A Difference compares two profiles, A and B. Their lengths and loads may differ, so the unit of
-// amounts is not time:
+// A Difference compares two profiles, A and B. The profiles may differ in length and load.
+// Therefore, the unit of an amount depends on [Side].Requests:
 //
-//   - milliseconds of one request, if both sides have a number of requests,
-//   - else shares of the side's whole time, from 0 to 1.
+//   - If both sides set Requests, an amount is milliseconds of one request.
+//   - Otherwise, an amount is a share of the side's whole time, from 0 to 1.
 //
-// The difference includes functions and calls of only one side. The difference of B and A is the
-// same with the sides exchanged.
+// The difference includes functions and calls that only one side contains. NewDifference(b, a)
+// returns the difference of NewDifference(a, b) with exchanged sides.
 type Difference struct {
 	PerRequest bool
-	A, B       time.Duration // the whole time of each side
+	A, B       time.Duration // whole time of each side
 	Functions  []FunctionDifference
-	Tree       *NodeDifference // its root is named "all"
+	Tree       *NodeDifference // the root is named "all"
 }
 
-// An Amount is the time of a function on one side, in the unit of its [Difference].
+// An Amount is the time of a function on one side, in the unit of the [Difference].
 type Amount struct{ Self, Total float64 }
 
-// A FunctionDifference is a function on both sides. The largest change of Self comes first, then of
-// Total.
+// A FunctionDifference compares the times of a function on both sides. [Difference] sorts functions
+// by the change of Self, then by the change of Total. The largest change is first.
 type FunctionDifference struct {
-	Function // from the side with the larger Total; its times and samples are 0
+	Function // of the side with the larger Total; the times and Samples are 0
 	A, B     Amount
 }
 
-// A NodeDifference is a function called by certain others, on both sides.
+// A NodeDifference compares the times of a [Node] on both sides. The callers are the same on both
+// sides.
 type NodeDifference struct {
 	Name  string
 	A, B  Amount
 	Calls []*NodeDifference // the largest sum of both sides first, then by name
 }
 
-// NewDifference returns the difference of two sides.
+// NewDifference compares side a with side b.
 func NewDifference(a, b Side) Difference {
 	treeA, treeB := NewTree(a.Trace, a.Samples), NewTree(b.Trace, b.Samples)
 	d := Difference{PerRequest: a.Requests > 0 && b.Requests > 0, A: treeA.Total, B: treeB.Total}
@@ -136,5 +137,5 @@ func differ(a, b *Node, unitA, unitB float64) *NodeDifference {
 	return d
 }
 
-// Both returns the sum of the Totals of both sides.
+// Both returns the sum of A.Total and B.Total.
 func (d *NodeDifference) Both() float64 { return d.A.Total + d.B.Total }

@@ -11,26 +11,28 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Waits is the name of a function that waiting goroutines seem to call, in functions, trees and
-// differences.
+// Waits is the name of a pseudo function. In functions, trees and differences, the innermost
+// function of a waiting goroutine seems to call Waits.
 const Waits = "[waits]"
 
-// A Function is a function that ran, and its time.
+// A Function is a function that ran, with the time of the function's samples.
 type Function struct {
-	Name string // with the package's path; only [profile.NoStack] and [Waits] have no other fields
-	// Module is the module's path: also of the main module, and "std" for the standard library. It
-	// is empty if it is unknown.
+	// Name is the name with the package's path. For [profile.NoStack] and [Waits], the fields from
+	// Module to HotLine are empty.
+	Name string
+	// Module is the path of the function's module, which may be the main module. Module is "std"
+	// for the standard library. Module is empty if the module is unknown.
 	Module  string
-	Version string // of the module; empty if unknown
+	Version string // version of the module; empty if unknown
 	File    string // empty if unknown
-	Line    int    // where the function begins; 0 if unknown
-	// HotLine is the line of the function with the most time, without calls. It is 0 if no line
-	// ran, or if lines are unknown.
+	Line    int    // first line of the function; 0 if unknown
+	// HotLine is the line of the function with the most Self time. HotLine is 0 if no line ran or
+	// if lines are unknown.
 	HotLine int
 
-	Self    time.Duration // in the function itself
-	Total   time.Duration // with the functions that it called; recursive calls count once
-	Samples int           // of Self
+	Self    time.Duration // time in the function itself
+	Total   time.Duration // time in the function and its callees; recursive calls count once
+	Samples int           // samples of Self
 }
 
 // A leaf is the position of samples.
@@ -61,11 +63,14 @@ func leaves(t *profile.Trace, samples iter.Seq[profile.Sample]) map[leaf]weight 
 	return all
 }
 
-// Functions lists the functions of a trace's samples, the largest Self first. The sum of Self is
-// the samples' Weight. Functions of one name are joined: File and Line are from the stack with the
-// most samples. Samples without a stack belong to the function [profile.NoStack]. A waiting
-// goroutine is in the function [Waits], called by its innermost function. So Waits has all waiting
-// time of an EngineWall trace.
+// Functions returns the functions on the stacks of samples, the largest Self first. samples must be
+// samples of t. The Self times add up to the weights of the samples.
+//
+//   - Functions joins functions with the same name. File and Line are from the stack with the most
+//     samples.
+//   - A sample without a stack counts for the function [profile.NoStack].
+//   - The time of a waiting goroutine counts for the function [Waits]. The goroutine's innermost
+//     function is the caller. For a trace of EngineWall, Waits contains all waiting time.
 func Functions(t *profile.Trace, samples iter.Seq[profile.Sample]) []Function {
 	b := functionsBuilder{
 		t: t, ids: map[string]int{}, of: make([]int, len(t.Frames)),

@@ -5,9 +5,10 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// HiddenNote returns sentences about the functions that the trace hides because of the origin
-// policy or the profiler's Modules, for pictures and files. It is empty if no function is hidden. A
-// trace that was selected from another trace has the counts of the whole, see [profile.Stats].
+// HiddenNote returns sentences about the hidden functions of a trace, for pictures and files. The
+// origin policy or the profiler's Modules can hide functions. If no function is hidden, HiddenNote
+// returns an empty string. For a trace selected from another trace, the sentences contain the
+// counts of the other trace: see [profile.Stats].
 func HiddenNote(t *profile.Trace) string {
 	return modules.HiddenNote(t.Modules, t.Stats.Samples, t.Stats.Filtered)
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Innermost returns the innermost function outside the runtime on the stack of s, or the innermost
-// function if all are the runtime's. Without a stack, the name is [profile.NoStack].
+// Innermost returns the innermost function outside the runtime on the stack of s. If the stack
+// contains only functions of the runtime, Innermost returns the innermost function. For a sample
+// without a stack, the name is [profile.NoStack].
 func Innermost(t *profile.Trace, s profile.Sample) profile.Call {
 	first := profile.Call{Name: profile.NoStack}
 	for c := range t.Calls(s) {
@@ -21,8 +22,9 @@ func Innermost(t *profile.Trace, s profile.Sample) profile.Call {
 	return first
 }
 
-// InnermostFunction returns the name of [Innermost] without the path of its package's folder,
-// followed by " (waits)" if the goroutine waits.
+// InnermostFunction returns the name of the function [Innermost], such as "view.Shown". The name
+// does not contain the path of the package's folder. If the goroutine waits, " (waits)" follows the
+// name.
 func InnermostFunction(t *profile.Trace, s profile.Sample) string {
 	name := Innermost(t, s).Name
 	name = name[strings.LastIndexByte(name, '/')+1:]

@@ -9,20 +9,20 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Node of a flame graph is a function, called by certain others, with the functions that it
-// called.
+// A Node is a function in a flame graph. The nodes above the node are the function's callers.
 type Node struct {
 	Name  string
-	Self  time.Duration // in the function itself
-	Total time.Duration // with Calls: Self and their Total
-	Calls []*Node       // the longest first, then by name
+	Self  time.Duration // time in the function itself
+	Total time.Duration // Self and the Total of all Calls
+	Calls []*Node       // callees of the function: the longest first, then by name
 }
 
 const rootName = "all"
 
-// NewTree returns the functions that ran, by their callers. The root is named "all" and has the
-// whole time of the samples, which must be the trace's. Calls with the same name and the same
-// callers are joined. [profile.NoStack] and [Waits] are as in [Functions].
+// NewTree returns a tree of the functions that ran, each below its caller. samples must be samples
+// of t. The root is named "all", and contains the whole time of the samples. NewTree joins calls
+// with the same name and the same callers. [profile.NoStack] and [Waits] appear in the same way as
+// in [Functions].
 func NewTree(t *profile.Trace, samples iter.Seq[profile.Sample]) *Node {
 	b := treeBuilder{root: &Node{Name: rootName}, calls: map[callKey]*Node{}}
 	stacks := make([]*Node, len(t.Stacks))
@@ -88,18 +88,21 @@ func (n *Node) sum() {
 	})
 }
 
-// A Sandwich is a function with its callers and the functions that it called. The function is the
-// root of both trees, and both have its whole time.
+// A Sandwich is a function with its callers and its callees. The function is the root of both
+// trees. Both trees contain the whole time of the function.
 type Sandwich struct {
-	// Callers is upside down: the Calls of a node are its callers. Self is the time of stacks that
-	// begin at the node.
+	// Callers is an inverted tree: the Calls of a node are the node's callers. Self is the time of
+	// stacks that begin at the node.
 	Callers *Node
-	Callees *Node // the Calls of a node are its callees
+	Callees *Node // the Calls of a node are the node's callees
 }
 
-// Sandwich returns a function by name, from all its places in a tree of [NewTree]. A function that
-// calls itself counts once: Callers has the callers of the outermost call, and Callees has the
-// inner calls. ok is false if the tree has no such function.
+// Sandwich returns the callers and the callees of the function with a name. n must be the root of a
+// tree of [NewTree]. Sandwich merges all calls of the function in the tree. If the tree contains no
+// such function, ok is false.
+//
+// A function that calls itself counts once. Callers contains the callers of the outermost call.
+// Callees contains the inner calls.
 func (n *Node) Sandwich(name string) (s Sandwich, ok bool) {
 	callers := treeBuilder{root: &Node{Name: name}, calls: map[callKey]*Node{}}
 	callees := treeBuilder{root: &Node{Name: name}, calls: map[callKey]*Node{}}

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// RetryAfter returns the delay of the header Retry-After, given in seconds or by a date, for
-// [Answer].After. It returns 0 for a missing or malformed header. RFC 9110, section 10.2.3.
+// RetryAfter returns the delay in the header Retry-After, for the field After of an [Answer]. The
+// header contains a number of seconds or a date (RFC 9110, section 10.2.3). RetryAfter returns 0 if
+// the header is missing or malformed, or if the date is not after now.
 func RetryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil ||

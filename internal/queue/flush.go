@@ -25,11 +25,15 @@ type flush struct {
 	done     chan struct{} // closed when over is set
 }
 
-// Flush sends the waiting items without Delay, and returns when they are delivered, failed or
-// dropped. It ignores items that are added later. It ends a pause of the queue, and shortens a
-// pause of the receiver to 3 s. The error tells the number of lost items and the reason, or the
-// number of items that still wait because ctx ended or [Config].GiveUp attempts failed in a row.
-// After Shutdown, Flush returns the error of Shutdown.
+// Flush sends the waiting items without Delay. Flush returns when all these items are delivered,
+// failed or dropped. Flush ignores items that are added later. Flush ends a pause of the queue.
+// Flush shortens a pause of the receiver to 3 s.
+//
+// Flush returns an error in these cases:
+//   - Items are lost. The error contains the number of lost items and the reason.
+//   - ctx ends, or [Config].GiveUp attempts fail in a row. The error contains the number of pending
+//     items and the reason.
+//   - Shutdown abandons items. After the end of Shutdown, Flush returns the error of Shutdown.
 func (q *Queue[T]) Flush(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,15 +65,18 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 	}
 }
 
-// Shutdown sends the waiting items, and returns when the sending goroutine has ended. The counts
-// are final then. Items that are added later are dropped.
+// Shutdown sends the waiting items, and waits until the sending goroutine ends. The counts are then
+// final. The queue drops items that are added after the call of Shutdown.
 //
-// Shutdown gives up when ctx ends or when [Config].GiveUp attempts fail in a row. It cancels the
-// current attempt and waits at most a quarter of a second for its end. Unsettled items stay in
-// Pending. Items that the receiver may have accepted, because an attempt was not answered, count as
-// Failed and Unanswered. The error tells the number of undelivered items and the reason. Further
-// calls wait for the same end and return the same error. The context of a further call ends only
-// that call, with an error that tells the number of waiting items.
+// Shutdown abandons undelivered items when ctx ends, or when [Config].GiveUp attempts fail in a
+// row. Shutdown cancels the current attempt, and waits at most 250 ms for the end of the attempt.
+// The abandoned items remain in Pending. However, items count as Failed and Unanswered if the
+// receiver may have accepted them. The error contains the number of undelivered items and the
+// reason.
+//
+// Further calls wait for the end of the first call, and return the same error. If the context of a
+// further call ends, only the further call ends early. The error of this call contains the number
+// of pending items.
 func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	first := !q.closing

@@ -16,11 +16,11 @@ var (
 	errShut = errors.New("the queue is shut down")
 )
 
-// An Item is a delivered unit. Each of its methods must always return the same number.
+// An Item is a unit of delivery. Each method must always return the same number.
 type Item interface {
-	Count() int   // number of spans, profiles …, the unit of all counts
-	Bytes() int   // memory
-	Request() int // upper bound of its bytes in a request
+	Count() int   // number of spans or profiles; all counts use this unit
+	Bytes() int   // memory in bytes
+	Request() int // maximum size of the item in a request, in bytes
 }
 
 // Config configures [New]. Only Send is required.
@@ -28,48 +28,52 @@ type Config[T Item] struct {
 	What string // name of the items in log lines and errors: "spans"
 	To   string // name of the receiver in log lines and errors; no secrets
 
-	// MaxCount and MaxBytes bound the sums of Count and Bytes of all items, including the batch
-	// that is being sent. 0: no bound. A single item beyond a bound is dropped.
+	// MaxCount and MaxBytes limit the sums of Count and Bytes of all pending items. Pending items
+	// include the batch that is being sent. The queue drops a single item that exceeds a limit. 0:
+	// no limit.
 	MaxCount, MaxBytes int
 
-	// BatchCount and BatchBytes bound the sums of Count and Request of a batch. 0: no bound. A
-	// single item beyond a bound is sent alone. The effective bounds are at most half of MaxCount
-	// and MaxBytes, so that one half fills while the other half is sent.
+	// BatchCount and BatchBytes limit the sums of Count and Request of a batch. The queue sends a
+	// single larger item alone. The queue also limits a batch to half of MaxCount and half of
+	// MaxBytes. Therefore, one half fills while the queue sends the other half. 0: no further
+	// limit.
 	BatchCount, BatchBytes int
 
-	// DropOldest drops the oldest items for a new one, except items that are being sent. Without
-	// DropOldest, a full queue drops the new item.
+	// If DropOldest is true, a full queue drops the oldest items to make room for a new item. The
+	// queue never drops items that are being sent. If DropOldest is false, a full queue drops the
+	// new item.
 	DropOldest bool
 
 	Delay   time.Duration // time that an item waits for a batch to fill; 0: no wait
 	Timeout time.Duration // limit for all attempts to deliver a batch; 0: no limit
 	GiveUp  int           // consecutive failures that end Flush and Shutdown; 0: no limit
 
-	// UnknownPause is the pause after an Unknown answer. Waiting items fail, and items added during
-	// the pause are dropped. The queue sends the first item after the pause. 0: no pause, an
-	// Unknown answer is like any other error.
+	// UnknownPause is the pause after an answer with Unknown. All waiting items fail, and the queue
+	// drops items that are added during the pause. The queue sends the first item that is added
+	// after the pause. 0: no pause; the queue treats Unknown like any other error.
 	UnknownPause time.Duration
 
-	// Send sends a batch by the rules of [Sender]; see [Encoded]. It must not retain the slice.
+	// Send sends a batch. The rules of [Sender] apply: see [Encoded]. Send must not retain the
+	// slice.
 	Send func(ctx context.Context, batch []T) Answer
 
-	// Release is called once for each item, after delivery or loss, when Send no longer reads the
-	// item, so that its memory can be reused. Items that Shutdown gives up are not released,
-	// because Send may still read them. Release runs under the queue's lock. It must be short, and
-	// must not call the queue. nil: no call.
+	// The queue calls Release once for each item, after delivery or loss. Send no longer reads the
+	// item, so Release may reuse the item's memory. The queue does not release items that Shutdown
+	// abandons, because Send may still read these items. Release runs under the queue's lock:
+	// Release must be short and must not call the queue. nil: no call.
 	Release func(T)
 
 	Logger *slog.Logger // nil: slog.Default()
 }
 
-// Stats are the counts of a queue in units of [Item].Count: Accepted = Delivered + Failed + Dropped
-// + Pending.
+// Stats contains the counts of a queue, in units of [Item].Count. The counts always balance:
+// Accepted = Delivered + Failed + Dropped + Pending.
 type Stats struct {
 	Accepted  uint64 // passed to Add
 	Delivered uint64 // accepted by the receiver
-	Failed    uint64 // given up: refused by the receiver, or not delivered in time
-	Dropped   uint64 // at a full queue, in a pause of [Config].UnknownPause, or after Shutdown
-	Pending   uint64 // waiting or being sent; after Shutdown, given up
+	Failed    uint64 // refused by the receiver, or not delivered in time
+	Dropped   uint64 // at a full queue, during [Config].UnknownPause, or after Shutdown
+	Pending   uint64 // waiting or being sent; after Shutdown: abandoned
 
 	PendingBytes int    // memory of the pending items
 	Unanswered   uint64 // failed items that the receiver may have accepted
@@ -96,7 +100,8 @@ const (
 	idle                   // waits for a batch
 )
 
-// A Queue is made by [New]. Its methods may be called concurrently.
+// A Queue delivers items in batches. [New] returns a Queue. Several goroutines may call the methods
+// at the same time.
 type Queue[T Item] struct {
 	c Config[T]
 
@@ -155,7 +160,7 @@ type deferredItem[T Item] struct {
 	unanswered   bool
 }
 
-// New starts a queue. The caller has to shut the queue down. New panics if c.Send is nil.
+// New starts a queue. The caller must call [Queue.Shutdown]. New panics if c.Send is nil.
 func New[T Item](c Config[T]) *Queue[T] {
 	if c.Send == nil {
 		panic("queue: Config.Send is nil")
@@ -182,8 +187,8 @@ func unbounded(n int) int {
 	return n
 }
 
-// Add queues items, or drops and counts them. It never waits for the receiver. It allocates only to
-// grow the queue.
+// Add queues items. Add drops and counts items that the queue does not accept. Add never waits for
+// the receiver. Add allocates memory only to grow the queue.
 func (q *Queue[T]) Add(items ...T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -229,14 +234,14 @@ func (q *Queue[T]) add(item T) bool {
 	return true
 }
 
-// Stats returns consistent counts.
+// Stats returns the current counts. All counts are from the same moment.
 func (q *Queue[T]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.stats
 }
 
-// Reason returns the reason of the last loss, or nil before a loss.
+// Reason returns the reason of the last loss, or nil if nothing was lost.
 func (q *Queue[T]) Reason() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,8 +15,9 @@ const (
 	Any      = "*"
 )
 
-// Filter returns a function that reports whether a frame belongs to the named modules. Filter
-// returns nil without names.
+// Filter returns a function that reports whether a frame belongs to the named modules. Without
+// names, Filter returns nil. Filter returns an error for [Any], and for a module that the program
+// does not contain.
 func Filter(of *modules.Set, names []string) (func(*profile.Call) bool, error) {
 	if len(names) == 0 {
 		return nil, nil //nolint:nilnil // nil means no filter

@@ -11,14 +11,14 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Policy is profiling.Policy, with methods for perfline's own packages.
+// A Policy is a profiling.Policy with methods for perfline's own packages.
 type Policy struct {
 	Remote  bool
 	Modules []string
 }
 
-// Check returns an error, which wraps [permission.ErrNotAllowed], unless remote callers may
-// profile.
+// Check returns nil if remote callers may profile. Otherwise, the error wraps
+// [permission.ErrNotAllowed].
 func (p Policy) Check() error {
 	setting, err := permission.Setting()
 	if err != nil {
@@ -31,7 +31,8 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// Visible returns the modules with frames that remote callers may see.
+// Visible returns the modules that remote callers may inspect. If p.Modules is empty, the result is
+// [Main] and [Standard].
 func (p Policy) Visible() []string {
 	if len(p.Modules) == 0 {
 		return []string{Main, Standard}
@@ -39,12 +40,12 @@ func (p Policy) Visible() []string {
 	return slices.Clone(p.Modules)
 }
 
-// ShowsAll reports whether remote callers may see the frames of all modules.
+// ShowsAll reports whether remote callers may inspect the frames of all modules.
 func (p Policy) ShowsAll() bool { return slices.Contains(p.Modules, Any) }
 
-// Select returns the modules for the profile of a remote caller: the named modules, or all visible
-// modules without names. An empty result means all modules. The error wraps
-// [permission.ErrNotAllowed] if a named module is not visible.
+// Select returns the modules for the profile of a remote caller. Without names, the result is all
+// visible modules. Otherwise, the result is names. An empty result means all modules. If a named
+// module is not visible, the error wraps [permission.ErrNotAllowed].
 func (p Policy) Select(names []string) ([]string, error) {
 	if err := checkAny(names); err != nil {
 		return nil, err
@@ -65,14 +66,14 @@ func (p Policy) Select(names []string) ([]string, error) {
 	return names, nil
 }
 
-// Shows reports whether remote callers may see frames of a function. function is the runtime's
-// name, such as "net/http.(*conn).serve". Shows ignores Remote: see [Policy.Check].
+// Shows reports whether remote callers may inspect the frames of a function. function is the
+// runtime's name, such as "net/http.(*conn).serve". Shows ignores p.Remote: see [Policy.Check].
 func (p Policy) Shows(function string) bool {
 	return p.ShowsAll() || p.filter()(&profile.Call{Name: function})
 }
 
-// Shown returns a trace with the frames that remote callers may see. Shown ignores Remote: see
-// [Policy.Check].
+// Shown returns t without the frames that remote callers must not inspect. Shown does not change t.
+// Shown ignores p.Remote: see [Policy.Check].
 func (p Policy) Shown(t *profile.Trace) *profile.Trace {
 	if p.ShowsAll() {
 		return t

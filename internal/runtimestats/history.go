@@ -23,14 +23,17 @@ const (
 	sleepInterval = time.Minute // of samples while the program sleeps
 )
 
-// Config configures [Start]. The zero value selects the runtime's figures only.
+// Config configures [Start]. With the zero value, samples contain only the runtime's figures.
 type Config struct {
-	Counts  func() []exporter.Count // perfline's own counts; must not call the history
-	Read    func([]metrics.Sample)  // nil means metrics.Read
-	CPUTime func() time.Duration    // of the process, or 0; nil means the system's clock
+	// Counts returns perfline's own counts. Counts must not call the history. nil means no counts.
+	Counts func() []exporter.Count
+	// Read reads the runtime's metrics. nil means metrics.Read.
+	Read func([]metrics.Sample)
+	// CPUTime returns the CPU time of the process, or 0 if unknown. nil means the system's clock.
+	CPUTime func() time.Duration
 }
 
-// A History stores the last samples.
+// A History stores the most recent samples.
 type History struct {
 	started time.Time
 	reader  reader // for one sample at a time
@@ -46,7 +49,7 @@ type History struct {
 	stopped bool
 }
 
-// Start begins a history. Another goroutine takes the first sample at once.
+// Start starts a history. Another goroutine takes the first sample at once.
 func Start(c Config) *History {
 	if c.Read == nil {
 		c.Read = metrics.Read
@@ -62,8 +65,8 @@ func Start(c Config) *History {
 	return h
 }
 
-// Stop ends the history, and waits for a concurrent sample. Samples stay readable. Further calls do
-// nothing.
+// Stop ends the history, and waits for a sample in progress. Stored samples stay readable. Stop may
+// be called several times.
 func (h *History) Stop() {
 	h.mu.Lock()
 	if !h.stopped {
@@ -80,7 +83,8 @@ func (h *History) Stop() {
 // next sample follows within 5 s.
 func (h *History) Samples() []Sample { return h.After(time.Time{}) }
 
-// After returns the samples after t, the oldest first.
+// After returns the samples after t, the oldest first. After omits samples of more than five
+// minutes before the last sample.
 func (h *History) After(t time.Time) []Sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,20 +15,21 @@ import (
 // Name is the name of the scope.
 const Name = "github.com/perfline/perfline"
 
-// Scope returns the scope with the version of this module in the program. The version is empty if
-// the build information lacks the version, as in a program that replaces the module with a folder.
+// Scope returns the instrumentation scope of perfline. The version is the version of this module in
+// the program. The version is empty if the build information contains no version, for example if a
+// folder replaces the module.
 func Scope() instrumentation.Scope {
 	return instrumentation.Scope{Name: Name, Version: version(), SchemaURL: semconv.SchemaURL}
 }
 
-// Tracer returns the scope's tracer.
+// Tracer returns the tracer of p for the scope.
 func Tracer(p trace.TracerProvider) trace.Tracer {
 	s := Scope()
 	return p.Tracer(s.Name, trace.WithInstrumentationVersion(s.Version),
 		trace.WithSchemaURL(s.SchemaURL))
 }
 
-// Meter returns the scope's meter.
+// Meter returns the meter of p for the scope.
 func Meter(p metric.MeterProvider) metric.Meter {
 	s := Scope()
 	return p.Meter(s.Name, metric.WithInstrumentationVersion(s.Version),

@@ -12,8 +12,8 @@ const (
 	minimum = 4       // bytes of a secret: a shorter secret may be part of any word
 )
 
-// URL returns the scheme, the host and the path of a URL, without the user: many users are tokens.
-// raw may be malformed.
+// URL returns the scheme, the host and the path of a URL. URL drops the user, because many user
+// names are tokens. URL also drops the query. raw may be malformed.
 func URL(raw string) string {
 	raw = strings.TrimSpace(raw)
 	u, err := url.Parse(raw)
@@ -37,7 +37,8 @@ func URL(raw string) string {
 	return raw
 }
 
-// InURL returns the secrets in a URL: user, password, and the values of the query.
+// InURL returns the secrets in a URL: the user, the password and the values of the query. If raw is
+// malformed, InURL returns raw.
 func InURL(raw string) (secrets []string) {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil {
@@ -53,9 +54,9 @@ func InURL(raw string) (secrets []string) {
 	return secrets
 }
 
-// Hide returns a replacer that masks secrets in a foreign text, such as a server's answer that
-// quotes the request. The replacer also masks the last word of a secret with spaces ("Bearer …").
-// Secrets of less than four bytes stay.
+// Hide returns a replacer that masks secrets in text from other programs. For example, a server's
+// answer may quote the request. The replacer also masks the last word of a secret with spaces
+// ("Bearer …"). The replacer does not mask secrets of less than four bytes.
 func Hide(secrets ...string) *strings.Replacer {
 	all := slices.Clone(secrets)
 	for _, s := range secrets {

@@ -7,9 +7,14 @@ import (
 	"github.com/perfline/perfline/guard"
 )
 
-// Data returns the data that a handler serves. A choice of 0 means Everything without Authorize,
-// and Summary with Authorize: the program must ask for Everything before clients of other machines
-// see single requests. Data panics with the name of pkg if choice is invalid.
+// Data returns the data that a handler serves:
+//
+//   - If choice is Everything or Summary, the result is choice.
+//   - If choice is 0 and authorize is nil, the result is Everything.
+//   - If choice is 0 and authorize is set, the result is Summary. Clients of other machines can
+//     read single requests only if the program chooses Everything.
+//
+// For another choice, Data panics. The message of the panic contains pkg.
 func Data(pkg string, choice guard.Data, authorize func(*http.Request) error) guard.Data {
 	switch {
 	case choice == guard.Everything, choice == guard.Summary:

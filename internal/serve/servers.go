@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// ErrShutdown is the cause of a context of [Servers] that ended because its server shut down.
+// ErrShutdown is the cause of a context of [Servers] after the server has shut down.
 var ErrShutdown = errors.New("the server shuts down")
 
-// Servers ends the requests of a handler when their server shuts down. Without Servers, a stream
-// delays Shutdown: net/http waits for requests in progress and does not cancel their contexts.
-// The zero value is ready to use. Context may be called concurrently.
+// Servers ends the requests of a handler when the server shuts down. Without Servers, an open
+// stream delays http.Server.Shutdown. Shutdown waits for requests in progress, and does not cancel
+// the contexts of the requests. The zero value is ready to use. Context may be called concurrently.
 type Servers struct {
 	mu       sync.Mutex // guards contexts
 	contexts map[*http.Server]context.Context
 }
 
-// Context returns a context that ends with the request's context, or with the cause [ErrShutdown]
-// when the request's server shuts down. The caller must call done.
+// Context returns a context that ends when the context of a request ends. The result also ends when
+// the request's server shuts down, with the cause [ErrShutdown]. The caller must call done.
 func (s *Servers) Context(request context.Context) (ctx context.Context, done func()) {
 	server, ok := request.Value(http.ServerContextKey).(*http.Server)
 	if !ok {
@@ -28,8 +28,8 @@ func (s *Servers) Context(request context.Context) (ctx context.Context, done fu
 	return Until(request, s.context(server))
 }
 
-// Until returns a context that ends with ctx, or with the cause of other when other ends. The
-// caller must call done.
+// Until returns a context that ends when ctx or other ends. If other ends first, the context
+// reports the cause of other. The caller must call done.
 func Until(ctx, other context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unregister := context.AfterFunc(other, func() { cancel(context.Cause(other)) })

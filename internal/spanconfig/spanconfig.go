@@ -17,8 +17,8 @@ const (
 	SamplerArg = "OTEL_TRACES_SAMPLER_ARG"
 )
 
-// ReadSampler returns configured, or the sampler of OTEL_TRACES_SAMPLER if configured is nil.
-// ReadSampler also logs a wrong variable without effect.
+// ReadSampler returns the sampler that OTEL_TRACES_SAMPLER selects. If configured is not nil,
+// ReadSampler returns configured, but still logs a wrong variable.
 func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sampler {
 	otherwise := environ.Default(Sampler)
 	if configured != nil {
@@ -46,7 +46,7 @@ func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sam
 
 var readLimit = environ.Integer(0, math.MaxInt)
 
-// ReadLimits reads the limits of spans.
+// ReadLimits reads the limits of spans from environment variables.
 func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
 	limit := func(otherwise int, names ...string) int {
 		return environ.Read(vars, otherwise, readLimit, names...)
@@ -66,7 +66,7 @@ func ReadLimits(vars *environ.Reader) sdktrace.SpanLimits {
 	}
 }
 
-// LogLimits are the limits of a log record. A negative number means no limit.
+// LogLimits contains the limits of a log record. A negative number means no limit.
 type LogLimits struct{ AttributeCount, AttributeValueLength int }
 
 // Names of the limits of log records.
@@ -75,7 +75,7 @@ const (
 	LogAttributeValueLength = "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 )
 
-// ReadLogLimits reads the limits of log records.
+// ReadLogLimits reads the limits of log records from environment variables.
 func ReadLogLimits(vars *environ.Reader) LogLimits {
 	return LogLimits{
 		AttributeCount: environ.Read(vars, sdktrace.DefaultAttributeCountLimit, readLimit,

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// NewContext returns a context over ctx that carries s; see [Span.Value].
+// NewContext returns a child context of ctx that carries s. See [Span.Value].
 func NewContext(ctx context.Context, s *Span) context.Context {
 	if s == nil {
 		return ctx

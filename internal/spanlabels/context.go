@@ -25,13 +25,17 @@ func fromContext(ctx context.Context) *set {
 	return nil
 }
 
-// Value returns the value for key in a context over ctx that carries s, for code with its own
-// context type. Such a context carries s like labels of runtime/pprof: pprof.Do and
-// pprof.WithLabels add to the span's labels, and pprof.Do restores them.
+// Value returns the value for key in a child context of ctx that carries s. Use Value to implement
+// a context type. pprof.Do and pprof.WithLabels under such a context add labels to the labels of s.
+// pprof.Do restores the labels of s at the end.
 //
-// If the goroutine works for a span that began under s and whose context could not carry that span,
-// the labels are that span's. After the end of s, they are the labels of the next open span around
-// s. Labels that ctx carries stay.
+// Value returns the labels of another span in these cases:
+//
+//   - The goroutine works for an inner span that began under s. Value returns the labels of the
+//     inner span.
+//   - s has ended. Value returns the labels of the next open span around s.
+//
+// Value also returns the labels that ctx carries.
 func (s *Span) Value(ctx context.Context, key any) any {
 	if s == nil {
 		return ctx.Value(key)

@@ -6,8 +6,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Do runs f. Meanwhile profilers count the calling goroutine's time for the active span of ctx: see
-// profiling.Do.
+// Do runs f. While f runs, profilers count the time of the calling goroutine for the active span of
+// ctx. See profiling.Do.
 func Do(ctx context.Context, f func(context.Context)) {
 	span := trace.SpanFromContext(ctx)
 	sc := span.SpanContext()

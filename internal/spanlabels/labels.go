@@ -49,9 +49,10 @@ func users(list []Label) []Label {
 	return slices.DeleteFunc(slices.Clone(list), func(l Label) bool { return isOurs(l.Key) })
 }
 
-// FromText returns the span that the text of labels names, for readers without the pointer, and the
-// other labels. If an id is missing, zero or not in lower-case hexadecimal, ok is false and user is
-// list. The text does not tell whether the span has ended, nor which code set the labels.
+// FromText returns the span that labels name as text, and the other labels. Use FromText for
+// samples without a label pointer. If an id is missing, zero or not lower-case hexadecimal, ok is
+// false and user is list. The text does not show whether the span has ended, or which code set the
+// labels.
 func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name string, user []Label,
 	ok bool) {
 	var hasTrace, hasSpan bool
@@ -71,11 +72,11 @@ func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name st
 	return traceID, spanID, name, users(list), true
 }
 
-// Root returns the local root of the span's trace, or s if the local root is unknown.
+// Root returns the local root of the trace of s. If the local root is unknown, Root returns s.
 func (s *Span) Root() *Span { return s.root }
 
-// Name returns the span's name at its end, or before the end its name at the start, as valid UTF-8
-// of at most 128 bytes.
+// Name returns the name of s as valid UTF-8 of at most 128 bytes. Before the end of s, Name returns
+// the name at the start. After the end, Name returns the name at the end.
 func (s *Span) Name() string {
 	if end := s.EndName(); end != "" {
 		return end
@@ -83,8 +84,8 @@ func (s *Span) Name() string {
 	return s.begunName()
 }
 
-// EndName returns the name at the span's end. It returns "" before the end, and if the name did not
-// change.
+// EndName returns the name at the end of s. EndName returns "" before the end, and if the name did
+// not change.
 func (s *Span) EndName() string {
 	if s.named != nil {
 		return s.named.EndName()

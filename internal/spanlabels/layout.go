@@ -7,7 +7,7 @@ import (
 	"github.com/perfline/perfline/internal/goruntime"
 )
 
-// A Label is a profiler label, see runtime/pprof.Labels.
+// A Label is a profiler label. See runtime/pprof.Labels.
 type Label struct{ Key, Value string }
 
 // A set is a goroutine's labels in the runtime's layout. This package reads and makes sets only if

@@ -11,8 +11,8 @@ import (
 	"github.com/perfline/perfline/internal/underway"
 )
 
-// A TracerProvider makes another provider's spans label the goroutines that start them, see
-// profiling.WrapTracerProvider. All methods may be called concurrently.
+// A TracerProvider wraps another provider. The spans of the other provider label the goroutines
+// that start the spans. See profiling.WrapTracerProvider. All methods may be called concurrently.
 type TracerProvider struct {
 	embedded.TracerProvider
 	provider trace.TracerProvider
@@ -28,8 +28,8 @@ type registry interface {
 	UnregisterSpanProcessor(sp sdktrace.SpanProcessor)
 }
 
-// WrapTracerProvider returns a provider that makes spans with tp. It registers a span processor
-// with tp; spans of a tp without span processors are not labelled.
+// WrapTracerProvider returns a provider that creates spans with tp. WrapTracerProvider registers a
+// span processor with tp. If tp does not support span processors, the spans label no goroutine.
 func WrapTracerProvider(tp trace.TracerProvider) *TracerProvider {
 	p := &TracerProvider{provider: tp}
 	if r, ok := tp.(registry); ok {
@@ -47,8 +47,8 @@ func (p *TracerProvider) Tracer(name string, o ...trace.TracerOption) trace.Trac
 	return &tracer{tracer: p.provider.Tracer(name, o...)}
 }
 
-// UnlabelledSpans counts the spans that lost their label before their end, because more than 16 384
-// were open.
+// UnlabelledSpans returns the number of spans that lost the label before the end. Spans lose the
+// label when more than 16 384 spans are open.
 func (p *TracerProvider) UnlabelledSpans() uint64 {
 	if p.labels == nil {
 		return 0
@@ -56,8 +56,9 @@ func (p *TracerProvider) UnlabelledSpans() uint64 {
 	return p.labels.open.Evicted()
 }
 
-// Stop removes the span processor from the other provider, as its Shutdown does. The labels of open
-// spans end, and new spans label nothing. The tracers still make spans. Further calls do nothing.
+// Stop ends the labels of open spans. New spans label no goroutine. The tracers still create spans.
+// Stop removes the span processor from the other provider, like the Shutdown of that provider.
+// Further calls do nothing.
 func (p *TracerProvider) Stop() {
 	if p.labels == nil {
 		return
@@ -87,7 +88,7 @@ type labeller struct {
 
 var _ sdktrace.SpanProcessor = (*labeller)(nil)
 
-// OnStart labels the calling goroutine.
+// OnStart labels the calling goroutine with s.
 func (l *labeller) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	if !Enabled() || l.stopped.Load() {
 		return
@@ -113,14 +114,15 @@ func (l *labeller) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// OnEnd ends the label of the goroutine that began the span.
+// OnEnd ends the label of s. The label belongs to the goroutine that started s.
 func (l *labeller) OnEnd(s sdktrace.ReadOnlySpan) {
 	if l.used.Load() {
 		l.open.Take(s.SpanContext()).End(s.Name())
 	}
 }
 
-// Shutdown ends the labels of open spans: the provider does not report their ends.
+// Shutdown ends the labels of open spans, because the provider does not report the ends of these
+// spans.
 func (l *labeller) Shutdown(context.Context) error {
 	l.stopped.Store(true)
 	for _, label := range l.open.TakeAll() {

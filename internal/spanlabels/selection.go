@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// A Selection says which spans the samples of a profiler name, see profiling.Selection.
+// A Selection selects the spans that the samples of a profiler name. See profiling.Selection.
 type Selection uint8
 
 // The selections.
@@ -50,12 +50,12 @@ func (d *demand) add(spans Selection) (release func()) {
 // Enabled reports whether spans label their goroutines.
 func Enabled() bool { return labels.some() }
 
-// Hold makes new spans label their goroutines, until release is called. Profilers call Hold.
-// Release may be called more than once.
+// Hold lets new spans label their goroutines until the caller calls release. Profilers call Hold.
+// Further calls of release do nothing.
 func Hold(spans Selection) (release func()) { return labels.add(spans) }
 
-// HoldProfileIDs makes the selected spans carry the attribute pyroscope.profile.id, until release
-// is called: see profiling.HoldProfileIDs. Release may be called more than once.
+// HoldProfileIDs adds the attribute pyroscope.profile.id to the selected spans until the caller
+// calls release. See profiling.HoldProfileIDs. Further calls of release do nothing.
 func HoldProfileIDs(spans Selection) (release func()) { return profileIDs.add(spans) }
 
 // isLocalRoot reports whether s was the first known span of its trace in this process when it
@@ -68,9 +68,12 @@ func (s *Span) isSpan() bool { return s.named == nil }
 // profileID is the attribute by which Grafana finds the profile of a span.
 const profileID = attribute.Key("pyroscope.profile.id")
 
-// ProfileID returns the attribute pyroscope.profile.id, with the span's id in hexadecimal as in the
-// label span_id. ok is false if no holder of [HoldProfileIDs] selects the span, and for a span that
-// labels for its local root.
+// ProfileID returns the attribute pyroscope.profile.id. The value is the hexadecimal id of the
+// span, as in the label span_id. ok is false in these cases:
+//
+//   - No caller of [HoldProfileIDs] selects the span.
+//   - The labels of s contain the id of the local root instead of the id of the span.
+//   - s is nil.
 func (s *Span) ProfileID() (id attribute.KeyValue, ok bool) {
 	if s == nil || !profileIDs.some() || !s.isSpan() || !profileIDs.every() && !s.isLocalRoot() {
 		return attribute.KeyValue{}, false

@@ -12,12 +12,12 @@ import (
 	"github.com/perfline/perfline/internal/goruntime"
 )
 
-// A Span is a span that labels goroutines, in one allocation. Its first field is a set of labels of
-// the runtime and runtime/pprof. When they merge the set with the program's labels, the strings of
-// the new set still point into text. If the layout of labels is unknown, runtime/pprof makes the
-// labels.
+// A Span is a span that labels goroutines. The methods may be called concurrently. The methods of a
+// nil Span do nothing.
 //
-// The methods may be called concurrently. The methods of a nil Span do nothing.
+// A Span requires only one allocation. The first field is a set of labels in the layout of the
+// runtime. When runtime/pprof merges the set with labels of the program, the new strings still
+// point into text. If the layout of labels is unknown, runtime/pprof creates the labels.
 type Span struct {
 	set
 	own [3]Label // the list of a span on a goroutine without other labels
@@ -47,10 +47,13 @@ const (
 	maxDepthPprof = 1 << 5
 )
 
-// Set labels the calling goroutine with a new span, until [Span.End]. root tells that the span is a
-// local root, without a parent in this process. Set returns nil when no profiler wants labels,
-// which costs a look at a counter, when the goroutine's labels are right for this span, or when ctx
-// comes from [Without]. The caller must not call Set for unsampled spans.
+// Set labels the calling goroutine with a new span until [Span.End]. If root is true, the span is a
+// local root, without a parent in this process. The caller must not call Set for unsampled spans.
+// Set returns nil in these cases:
+//
+//   - No profiler needs labels. In this case, Set only reads a counter.
+//   - The labels of the goroutine are already correct for the span.
+//   - ctx is a result of [Without].
 func Set(ctx context.Context, span trace.SpanContext, name string, root bool) *Span {
 	if !Enabled() {
 		return nil
@@ -149,13 +152,13 @@ func (s *Span) plain(labels *set) bool {
 	return s != nil && s.tag() == labels && len(s.list) == len(s.own)
 }
 
-// TraceID returns the span's trace id.
+// TraceID returns the trace id of s.
 func (s *Span) TraceID() (id trace.TraceID) {
 	_, _ = hex.Decode(id[:], s.text.trace[:])
 	return id
 }
 
-// SpanID returns the span's id, or the local root's if s labels for the local root.
+// SpanID returns the span id in the labels of s. The id is the id of the span or of the local root.
 func (s *Span) SpanID() (id trace.SpanID) {
 	_, _ = hex.Decode(id[:], s.text.span[:])
 	return id
@@ -190,10 +193,12 @@ func (s *Span) over(before *set, below *Span) {
 	}
 }
 
-// End ends the span. name is its name at the end, "" if unknown. End restores the goroutine's
-// previous labels. It skips labels of spans that have ended meanwhile, also of spans above s that
-// other goroutines ended. On any goroutine other than the one that called Set, it does not change
-// labels. Further calls do nothing.
+// End ends the span and restores the previous labels of the goroutine. name is the name at the end
+// of the span. An empty name means that the name is unknown. End changes labels only on the
+// goroutine that called Set. Further calls do nothing.
+//
+// End skips the labels of spans that have ended meanwhile. End also skips spans above s that other
+// goroutines ended.
 func (s *Span) End(name string) {
 	if s != nil {
 		s.end(goruntime.Nanotime(), name)
@@ -320,14 +325,18 @@ func (s *Span) forget() {
 	}
 }
 
-// Resolve returns the span that a goroutine worked for at a time, and the program's own labels,
-// which the caller must not change. tag is the label pointer in samples of the runtime. at is
-// nanoseconds by the runtime's monotonic clock.
+// Resolve returns the span of a sample and the labels of the program. tag is the label pointer of
+// the sample. at is the time of the sample in nanoseconds on the runtime's monotonic clock. The
+// caller must not change user.
 //
-// The span is the one that set the labels. If it had ended on its own goroutine, the sampled
-// goroutine has outlived it, and the result is nil. If it had ended elsewhere, the result is the
-// nearest open span around it. A span around it that ended between at and the call may be
-// forgotten; then the result is the next one.
+// One span set the labels. The result depends on the state of this span at the time of the sample:
+//
+//   - If the span was open, Resolve returns the span.
+//   - If the span had ended on the goroutine that began the span, Resolve returns nil. The sampled
+//     goroutine outlived the span.
+//   - If the span had ended on another goroutine, Resolve returns the nearest open outer span.
+//
+// If an outer span ended between at and the call, Resolve may skip this outer span.
 func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 	list := (*set)(tag).labels()
 	s = find((*set)(tag))
@@ -347,8 +356,8 @@ func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 	return s, user
 }
 
-// Innermost returns the span that the calling goroutine works for, or nil.
+// Innermost returns the active span of the calling goroutine, or nil.
 func Innermost() *Span { return find(current()).nearest(goroutine()) }
 
-// Tag returns the calling goroutine's labels as samples have them.
+// Tag returns the label pointer of the calling goroutine, as in samples.
 func Tag() unsafe.Pointer { return goruntime.Labels() }

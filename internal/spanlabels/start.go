@@ -6,9 +6,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Start starts a span with a tracer whose provider may label the calling goroutine, as the SDK's
-// provider does after [WrapTracerProvider]. It returns a context that carries the label, the span,
-// and the label or nil.
+// Start starts a span with tracer. The provider of tracer may label the calling goroutine, as the
+// SDK's provider does after [WrapTracerProvider]. The returned context carries the span and the
+// label. The returned label is nil if the span did not label the goroutine.
 func Start(ctx context.Context, tracer trace.Tracer, name string,
 	opts ...trace.SpanStartOption) (context.Context, trace.Span, *Span) {
 	if !Enabled() {
@@ -24,8 +24,8 @@ func Start(ctx context.Context, tracer trace.Tracer, name string,
 	return NewContext(ctx, label), span, label
 }
 
-// Without returns a context for a span that is made after its work. [Set] labels nothing for a span
-// that starts with this very context.
+// Without returns a context for a span that starts after the work of the span. [Set] labels no
+// goroutine for a span that starts with exactly this context.
 func Without(ctx context.Context) context.Context { return without{ctx} }
 
 type without struct {

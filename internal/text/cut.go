@@ -6,9 +6,9 @@ import "unicode/utf8"
 
 const ellipsis = "…"
 
-// Cut returns s, or the beginning of s and "…" if s has more than limit bytes. The result has at
-// most limit bytes, which must be 3 or more, and does not split a character. The shorter text does
-// not share memory with s.
+// Cut returns s if s contains at most limit bytes. Otherwise, Cut returns the beginning of s and
+// "…", together at most limit bytes. limit must be 3 or more. Cut does not split a character. A
+// shortened result shares no memory with s.
 func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Duration returns d with three significant digits, as "1.50ms", or in whole nanoseconds below a
-// microsecond.
+// Duration formats d with three significant digits, such as "1.50ms". Durations below a microsecond
+// are in whole nanoseconds.
 func Duration(d time.Duration) string {
 	switch abs := d.Abs(); {
 	case abs < time.Microsecond:
@@ -30,7 +30,8 @@ func digits(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-// Length returns a duration for sentences, with two or three digits, as "18 ms".
+// Length formats d for a sentence, such as "18 ms" or "1.5 s". The result contains one decimal from
+// 1 to 10 ms and from 1 to 10 s. Other results are whole numbers.
 func Length(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns s with codes in place of invisible characters, except for the characters in keep.
-// Invisible characters may control a terminal or mislead a reader.
+// Escape returns s with codes such as \u200b in place of invisible characters. Invisible characters
+// may control a terminal or mislead a reader. Escape does not replace the characters in keep.
 func Escape(s, keep string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Valid returns s with U+FFFD in place of each run of invalid UTF-8. A receiver of OTLP refuses a
-// whole request for one invalid byte.
+// Valid returns s with U+FFFD in place of each run of invalid UTF-8. An OTLP receiver refuses a
+// whole request if one byte is invalid.
 func Valid(s string) string {
 	if isASCII(s) || utf8.ValidString(s) {
 		return s

@@ -45,11 +45,12 @@ const (
 // of a goroutine's time.
 const ShortestInner = 100 * time.Microsecond
 
-// Enabled reports whether the runtime writes an execution trace. Callers log notes only then: a
-// note takes longer than a mark, because the tracer adds the stack.
+// Enabled reports whether the runtime records an execution trace. Callers log notes only if Enabled
+// returns true. A note is slower than a mark, because the tracer records the stack.
 func Enabled() bool { return rt.IsEnabled() }
 
-// Root logs the start of a local root on this goroutine, in the task of ctx.
+// Root logs the start of a local root on the current goroutine. The note belongs to the task in
+// ctx.
 func Root(ctx context.Context, span trace.SpanContext, name string) {
 	id, traceID := span.SpanID(), span.TraceID()
 	b := buffers.Get().(*[]byte)
@@ -57,20 +58,22 @@ func Root(ctx context.Context, span trace.SpanContext, name string) {
 	write(ctx, rootCategory, append(*b, ' '), name, b)
 }
 
-// Start logs the start of a span on this goroutine.
+// Start logs the start of a span on the current goroutine. Use [Root] for local roots, and [Inner]
+// for inner spans.
 func Start(ctx context.Context, id trace.SpanID, name string) {
 	b := buffers.Get().(*[]byte)
 	write(ctx, startCategory, begin(*b, id), name, b)
 }
 
-// End logs the end of a span on this goroutine.
+// End logs the end of a span on the current goroutine. A note of Root or Start must precede the
+// note of End.
 func End(id trace.SpanID, name string) {
 	b := buffers.Get().(*[]byte)
 	write(context.Background(), endCategory, begin(*b, id), name, b)
 }
 
-// Inner logs an ended inner span, with the number of the goroutine on which the span started. start
-// and end are readings of goruntime.Nanotime.
+// Inner logs an ended inner span. goroutine is the number of the goroutine that started the span.
+// start and end are results of goruntime.Nanotime.
 func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	b := buffers.Get().(*[]byte)
 	m := strconv.AppendUint(begin(*b, id), goroutine, 10)
@@ -79,8 +82,9 @@ func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 	write(context.Background(), innerCategory, append(m, ' '), name, b)
 }
 
-// CPU logs the CPU time of the process so far, unless that time is unknown. Two such notes show
-// whether goroutines that the runtime ran were really on a processor, and why not.
+// CPU logs the CPU time of the process. CPU logs nothing if the CPU time is unknown. The runtime
+// may report a goroutine as running although no processor executes the goroutine. Two notes show
+// such times, and the cause.
 func CPU(u cputime.Usage) {
 	if u.Process <= 0 {
 		return
@@ -98,8 +102,9 @@ const limitUnit = 1000
 // maxName bounds names, in bytes. The tracer cuts messages of more than 1024 bytes.
 const maxName = 200
 
-// Name cuts a name for package runtime/trace. Callers must cut foreign names: Go 1.26 ends the
-// program for a task's name of 64 KiB, and stores each different name in memory.
+// Name shortens a name to 200 bytes for package runtime/trace. Callers must shorten names from
+// other code. Go 1.26 ends the program if a task's name is 64 KiB long. Go also stores each
+// different name in memory.
 func Name(name string) string { return name[:min(len(name), maxName)] }
 
 // buffers provides memory for messages, which the tracer copies during the call.
@@ -128,22 +133,22 @@ const (
 	CPUTime
 )
 
-// A Note is a parsed message.
+// A Note contains the data of a parsed message.
 type Note struct {
 	Kind    Kind
 	SpanID  trace.SpanID
-	TraceID trace.TraceID // of a RootStart
-	Name    string        // of a span; may end within a character
-	CPU     cputime.Usage // of a CPUTime
+	TraceID trace.TraceID // only of a RootStart
+	Name    string        // name of the span; may end within a character
+	CPU     cputime.Usage // only of a CPUTime
 
-	// Of an InnerSpan: the number of its goroutine, and times of the runtime's monotonic clock in
-	// nanoseconds.
+	// The following fields belong to an InnerSpan. Goroutine is the number of the span's goroutine.
+	// Start and End are times of the runtime's monotonic clock, in nanoseconds.
 	Goroutine  uint64
 	Start, End int64
 }
 
-// Parse parses a log message of an execution trace. Kind is Other for foreign and for malformed
-// messages.
+// Parse parses a log message of an execution trace. The kind is Other if the message is malformed
+// or comes from other code.
 func Parse(category, message string) Note {
 	n := Note{}
 	switch category {

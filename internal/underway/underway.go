@@ -8,9 +8,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Table stores a pointer for each open span, and a bounded number of pointers. The zero value is
-// an empty table. Its methods may be called concurrently. A span's id, which is random, selects the
-// shard and the list.
+// A Table stores a pointer for each open span. A Table stores at most [Max] pointers. The zero
+// value is an empty table. Several goroutines may call the methods at the same time. Random bytes
+// of the span id select the shard and the list.
 type Table[T any] struct {
 	shards  [shards]shard[T]
 	evicted atomic.Uint64
@@ -86,8 +86,8 @@ func (s *shard[T]) remove(at **entry[T]) *T {
 	return v
 }
 
-// Put stores v for a span. Put returns the value that v replaces: the span's earlier value, or the
-// value of an evicted span.
+// Put stores v for a span. Put returns the earlier value of the span, or nil. Without room for a
+// new span, Put evicts another span and returns the value of the evicted span.
 func (t *Table[T]) Put(sc trace.SpanContext, v *T) (out *T) {
 	k := keyOf(sc)
 	s := t.shard(k)
@@ -115,7 +115,8 @@ func (s *shard[T]) evict(list byte) *T {
 	return s.remove(&s.lists[list])
 }
 
-// Take removes and returns the value of a span, or nil.
+// Take removes and returns the value of a span. Take returns nil if the table contains no value of
+// the span.
 func (t *Table[T]) Take(sc trace.SpanContext) *T {
 	k := keyOf(sc)
 	s := t.shard(k)
@@ -131,7 +132,7 @@ func (t *Table[T]) Take(sc trace.SpanContext) *T {
 	return s.remove(at)
 }
 
-// TakeAll removes and returns all values.
+// TakeAll removes and returns the values of all spans.
 func (t *Table[T]) TakeAll() (all []*T) {
 	for i := range t.shards {
 		s := &t.shards[i]
@@ -157,5 +158,5 @@ func (t *Table[T]) Len() (n int) {
 	return n
 }
 
-// Evicted returns the number of open spans that full shards evicted.
+// Evicted returns the number of spans that Put evicted.
 func (t *Table[T]) Evicted() uint64 { return t.evicted.Load() }

@@ -10,17 +10,22 @@ import (
 )
 
 // SampleSkew is the largest difference between the time of a profile's sample and the same moment
-// in a [waits.Request]. Both times are readings of time.Now's clock, on the thread of the
-// goroutine. Their difference is the time between the reading for the root span's start and the
-// message of that start in the execution trace: microseconds, or a millisecond if the kernel stops
-// the thread in between.
+// in a [waits.Request]. Both times are readings of the clock of time.Now, on the goroutine's
+// thread. The difference is the delay between the reading for the root span's start and the message
+// of that start in the execution trace. The delay is microseconds, or a millisecond if the kernel
+// stops the thread in between.
 const SampleSkew = time.Millisecond
 
-// Agrees reports whether a result agrees with a sample. The sample's time at since the start of the
-// request may be wrong by skew. A sample of running code agrees with a goroutine on a processor,
-// and an idle sample agrees with a goroutine that waited. worked reports whether the sample's
-// goroutine may have worked for a span. A gap agrees, unless another interval of such a span covers
-// the time.
+// Agrees reports whether the intervals of a request agree with a sample of a profile:
+//
+//   - A sample of running code agrees with an interval that may use a processor: see
+//     [OnProcessor].
+//   - An idle sample agrees with an interval of any kind but [waits.OnCPU].
+//   - Both kinds of samples agree with a gap, unless another interval covers the sample's time.
+//
+// at is the sample's time since the request's start, with an error of at most skew. worked reports
+// whether the sample's goroutine may have worked for a span. Agrees ignores the intervals of other
+// spans, except gaps.
 func Agrees(r *waits.Request, at, skew time.Duration, idle bool,
 	worked func(trace.SpanID) bool) bool {
 	known, gap := false, false

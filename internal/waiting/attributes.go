@@ -18,14 +18,14 @@ const (
 	causeKind        = "perfline.cause.kind"
 )
 
-// Attributes returns the attributes for an exported span of the request:
+// Attributes returns the attributes for an exported span of the request. If the execution trace
+// lacks the span, Attributes returns nil. The attributes are:
 //
-//   - perfline.time.KIND for each kind of interval, as in perfline.time.channel_receive: the
-//     seconds of [Times]. Kinds without time are missing.
-//   - perfline.cause.kind, for the root: the kind of the largest cause.
-//   - perfline.cause.description, for the root: the sentence of [waits.Request.Sentence].
-//
-// Attributes returns nil for a span that the execution trace lacks.
+//   - perfline.time.KIND for each kind of interval: the seconds of [Times]. An example is
+//     perfline.time.channel_receive. Kinds without time are missing.
+//   - perfline.cause.kind, only for the root span: the kind of the largest cause.
+//   - perfline.cause.description, only for the root span: the sentence of
+//     [waits.Request.Sentence].
 func Attributes(r *waits.Request, span trace.SpanID) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	for kind, took := range Times(r, span) {
@@ -50,9 +50,9 @@ func attributeName(k waits.Kind) string {
 	return strings.ToLower(strings.NewReplacer(" ", "_", "-", "_").Replace(k.String()))
 }
 
-// Times returns the time of the request's goroutines in each kind of interval for one span, without
-// inner spans. The sum exceeds the span's duration if several goroutines work for the span at the
-// same time.
+// Times returns the time that the request's goroutines spent in each kind of interval for one span.
+// The times exclude inner spans. The sum may exceed the span's duration if several goroutines
+// worked for the span at the same time.
 func Times(r *waits.Request, span trace.SpanID) (times [Kinds]time.Duration) {
 	for i := range r.Goroutines {
 		for j := range r.Goroutines[i].Intervals {

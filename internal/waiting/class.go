@@ -8,21 +8,21 @@ import "github.com/perfline/perfline/waits"
 // Kinds is the number of kinds.
 const Kinds = waits.NotRun + 1
 
-// A Class groups kinds of intervals, for pictures.
+// A Class is a group of similar kinds of intervals, for pictures.
 type Class uint8
 
 // The classes.
 const (
-	ClassUnknown   Class = iota // the execution trace does not reach
+	ClassUnknown   Class = iota // outside the execution trace
 	ClassRunning                // on a processor
 	ClassRunnable               // ready, and waiting for a processor
-	ClassWaiting                // for another goroutine, for the network or for a time
+	ClassWaiting                // waiting for another goroutine, for the network or for a time
 	ClassSyscall                // in a system call
-	ClassCollector              // the garbage collector takes the time
+	ClassCollector              // delayed by the garbage collector
 	Classes                     // the number of classes
 )
 
-// ClassOf returns the class of a kind.
+// ClassOf returns the class of a kind of interval.
 func ClassOf(k waits.Kind) Class {
 	switch k {
 	case waits.Gap, Kinds:
@@ -41,7 +41,7 @@ func ClassOf(k waits.Kind) Class {
 	return ClassWaiting
 }
 
-// String returns the name of the class for a legend.
+// String returns the name of the class in a legend, such as "system call".
 func (c Class) String() string {
 	switch c {
 	case ClassRunning:
@@ -59,13 +59,13 @@ func (c Class) String() string {
 	return "not in the trace"
 }
 
-// OnProcessor reports whether a goroutine in an interval of this kind, or the kernel in its system
-// call, may use a processor.
+// OnProcessor reports whether an interval of kind k may use a processor. During a system call, the
+// kernel may use the processor for the goroutine.
 func OnProcessor(k waits.Kind) bool {
 	return k == waits.OnCPU || k == waits.Syscall || k == waits.GCAssist
 }
 
-// Statuses returns all statuses of a recorder.
+// Statuses returns all statuses that a waits recorder can report.
 func Statuses() []waits.Status {
 	return []waits.Status{
 		waits.Disarmed, waits.Armed, waits.Paused, waits.InUse, waits.Forbidden, waits.ShutDown,

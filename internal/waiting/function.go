@@ -18,9 +18,14 @@ var standardPaths = []string{
 	"github.com/perfline/perfline/observer",
 }
 
-// Standard reports whether a function belongs to the standard library, to golang.org/x, to
-// OpenTelemetry or to perfline, or lacks a name. A request that waits in errgroup.(*Group).Wait, or
-// in the instrumentation of a client, waits in the caller.
+// Standard reports whether the time of a function counts for the caller. For example, a request
+// that waits in errgroup.(*Group).Wait waits in the caller. Standard returns true for an empty
+// name, and for functions of:
+//
+//   - the standard library
+//   - golang.org/x
+//   - OpenTelemetry
+//   - perfline's instrumentation
 func Standard(function string) bool {
 	if function == "" {
 		return true
@@ -40,8 +45,9 @@ func Standard(function string) bool {
 	return modules.IsStandard(first)
 }
 
-// Function returns the innermost function outside the standard library in the interval's stack, or
-// else the goroutine's first function, or "" without a stack.
+// Function returns the function that best describes an interval: the innermost function of the
+// stack that is not [Standard]. If all functions are Standard, the result is the goroutine's first
+// function. Without a stack, the result is "".
 func Function(i *waits.Interval) string {
 	for _, f := range i.Stack {
 		if !Standard(f.Function) {

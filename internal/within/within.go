@@ -19,7 +19,8 @@ import (
 // the errors of its parts, and less than a second in all.
 const Grace = 300 * time.Millisecond
 
-// Bounded returns ctx with a deadline after d, unless ctx has one already.
+// Bounded returns ctx with a deadline after d. If ctx already contains a deadline, Bounded returns
+// ctx unchanged.
 func Bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
@@ -49,7 +50,7 @@ func start(ctx context.Context, what string, f func(context.Context) error) <-ch
 	return done
 }
 
-// A Run bounds several calls by one context and a grace.
+// A Run limits the time of several calls by a context and a grace period.
 type Run struct {
 	ctx   context.Context //nolint:containedctx // a Run lives as long as the call with the context
 	over  context.Context //nolint:containedctx // ends at the end of the grace
@@ -61,7 +62,8 @@ type Run struct {
 	err error
 }
 
-// Begin begins a run that ends a grace after ctx. The caller must call [Run.End].
+// Begin begins a run. The run ends when ctx has ended and grace has passed. The caller must call
+// [Run.End].
 func Begin(ctx context.Context, grace time.Duration) *Run {
 	r := &Run{ctx: ctx}
 	r.over, r.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -77,9 +79,14 @@ func Begin(ctx context.Context, grace time.Duration) *Run {
 	return r
 }
 
-// Do calls f with the run's context on a goroutine of its own, and waits until f returns or the run
-// ends. The error of the run joins the error of f, a panic of f, the end of the goroutine, or
-// [ErrAbandoned] if f goes on. Except for f's error, these errors begin with what.
+// Do calls f with the context of the run, on a new goroutine. Do waits until f returns or the run
+// ends. Do adds an error to the errors of the run in these cases:
+//   - f returns an error.
+//   - f panics.
+//   - f ends the goroutine.
+//   - f does not return before the end of the run. The error wraps [ErrAbandoned].
+//
+// Errors begin with the text what, except for an error that f returns.
 func (r *Run) Do(what string, f func(context.Context) error) {
 	err := r.wait(what, start(r.ctx, what, f))
 	r.mu.Lock()
@@ -103,15 +110,15 @@ func (r *Run) wait(what string, done <-chan error) error {
 	}
 }
 
-// Go calls [Run.Do] on a goroutine of its own.
+// Go calls [Run.Do] on a new goroutine.
 func (r *Run) Go(what string, f func(context.Context) error) {
 	r.calls.Go(func() { r.Do(what, f) })
 }
 
-// Wait waits for the calls of Go.
+// Wait waits for all calls that Go began.
 func (r *Run) Wait() { r.calls.Wait() }
 
-// End waits for the calls of Go, and returns the errors of all calls.
+// End waits for all calls that Go began. End returns the joined errors of all calls.
 func (r *Run) End() error {
 	r.calls.Wait()
 	r.stop()
@@ -119,16 +126,17 @@ func (r *Run) End() error {
 	return r.err
 }
 
-// A Once calls a function once, as for a Shutdown. The zero value is ready for use.
+// A Once calls a function only once, for example a Shutdown. The zero value is ready for use.
 type Once struct {
 	once sync.Once
 	done chan struct{} // closed at the end of the call
 	err  error         // of the call; valid after the close of done
 }
 
-// Do calls f with ctx the first time. Later calls wait for the first call. Each caller waits within
-// its own ctx and the grace, and returns the error of f, or [ErrAbandoned] if f goes on. A call
-// from within f, with f's context, returns nil at once: f cannot wait for itself.
+// Do calls f with ctx at the first call of Do. Later calls of Do wait for the end of f. Each call
+// returns the error of f. If f still runs when the caller's ctx has ended and grace has passed, Do
+// returns an error that wraps [ErrAbandoned]. If f calls Do with the context of f, Do returns nil
+// at once, because f cannot wait for f.
 func (o *Once) Do(ctx context.Context, grace time.Duration, what string,
 	f func(context.Context) error) error {
 	if ctx.Value(onceKey{o}) != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A Builder builds a trace of samples. A sample costs one look-up for each frame, and no allocation
-// once the builder knows its stack. The builder identifies calls by their pointers, which should
-// all come from one table: equal calls with different pointers cost a look-up and memory each. A
-// call must not change after Add. A Builder is for one goroutine.
+// A Builder builds a trace from samples. Only one goroutine may use a Builder at a time.
+//
+// The builder identifies a call by the pointer. Use one table of calls for all samples: equal calls
+// with different pointers cost a look-up and memory each. A call must not change after Add. Add
+// looks up each frame of a sample. For a known stack, Add stores only the sample.
 type Builder struct {
 	t    Trace
 	keep func(*Call) bool // nil keeps all calls
@@ -34,8 +35,8 @@ type callSite struct {
 	call   *Call
 }
 
-// NewBuilder returns an empty Builder. keep reports whether a call is a frame of the trace. The
-// builder asks once for each call; a nil keep keeps all calls.
+// NewBuilder returns an empty Builder. keep reports whether the trace contains a call. The builder
+// calls keep once for each call. A nil keep accepts all calls.
 func NewBuilder(keep func(*Call) bool) *Builder {
 	return &Builder{
 		keep: keep, children: map[callSite]int32{}, calls: map[*Call]int{}, stacks: map[Stack]int{},
@@ -44,9 +45,9 @@ func NewBuilder(keep func(*Call) bool) *Builder {
 	}
 }
 
-// Add records a sample with its stack, the innermost call first. s.Timestamp is by a clock of the
-// caller's choice. s.ContextID is None, or an index that [Builder.Context] returned. Add sets
-// s.StackID. It cuts the outer end of a stack of more than 2 048 calls, and sets s.Truncated.
+// Add records a sample with a stack, innermost call first. The caller chooses the clock of
+// s.Timestamp. s.ContextID must be [None] or a result of [Builder.Context]. Add sets s.StackID. If
+// the stack contains more than 2 048 calls, Add drops the outermost calls and sets s.Truncated.
 func (b *Builder) Add(stack []*Call, s Sample) {
 	depth := min(len(stack), maxDepth)
 	s.Truncated = s.Truncated || depth < len(stack)
@@ -76,7 +77,8 @@ func (b *Builder) Add(stack []*Call, s Sample) {
 	b.t.Samples = append(b.t.Samples, s)
 }
 
-// Stats returns the counts of samples: all, truncated samples, and samples of rejected frames only.
+// Stats returns the counts Samples, Truncated and Filtered of the samples so far. The other fields
+// are zero.
 func (b *Builder) Stats() Stats { return b.t.Stats }
 
 // place adds a place for a call that the builder does not know.
@@ -124,11 +126,11 @@ func intern[T comparable](ids map[T]int, list *[]T, v T) int {
 	return id
 }
 
-// Context returns the id of the context that key identifies, such as the pointer to a goroutine's
-// labels. It returns None for a nil key, and for a context without a span and labels. A key must be
-// comparable. The builder calls describe once for each key.
+// Context returns the id of the context that key identifies. For example, key is the pointer to the
+// labels of a goroutine. key must be comparable. The builder calls describe once for each key.
+// Context returns [None] if key is nil, or if the context contains no span and no labels.
 //
-// The builder refers to its keys, so that no other object gets the address of a key.
+// The builder references all keys. Therefore no other object reuses the address of a key.
 func (b *Builder) Context(key any, describe func(key any) SampleContext) int {
 	if key == nil {
 		return None
@@ -175,9 +177,9 @@ func (c *SampleContext) text() string {
 	return string(b)
 }
 
-// Trace returns the trace of the samples, with the counts of Stats. The builder must not be used
-// afterwards. endName returns the name that the span of a context's key ended with. It returns ""
-// if the name is unknown or did not change. A nil endName changes no names.
+// Trace returns the trace of the samples. The caller must not use the builder afterwards. endName
+// receives the key of a context, and returns the name at the end of the span. If the name is
+// unknown or unchanged, endName returns "". A nil endName changes no names.
 func (b *Builder) Trace(endName func(key any) string) *Trace {
 	if b.unsorted {
 		slices.SortStableFunc(b.t.Samples,

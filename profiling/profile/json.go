@@ -10,11 +10,13 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// WriteJSON writes the trace as JS Self-Profiling defines: resources, frames, stacks and samples,
-// with times in milliseconds. Members without a value are absent. A reader gets times up to 26 days
-// back to the nanosecond (2^51 ns: both conversions round a float64). The writer needs a buffer of
-// 64 KiB for a trace of any length. A trace with wrong ids or order is an error: WriteJSON writes
-// nothing.
+// WriteJSON writes the resources, frames, stacks and samples as JS Self-Profiling defines. Times
+// are in milliseconds. WriteJSON omits members without a value. If an id is out of range, WriteJSON
+// returns an error and writes nothing. Samples out of order cause the same error. WriteJSON uses a
+// buffer of 64 KiB for a trace of any length.
+//
+// A reader can restore times of up to 26 days (2^51 ns) to the nanosecond. Longer times lose
+// precision, because the writer and the reader both round a float64.
 func (t *Trace) WriteJSON(w io.Writer) error {
 	if err := t.check(); err != nil {
 		return err
@@ -28,7 +30,8 @@ func (t *Trace) WriteJSON(w io.Writer) error {
 	return b.Flush() // with the first error of b
 }
 
-// MarshalJSON encodes the trace into memory. For a long trace, use [Trace.WriteJSON].
+// MarshalJSON returns the JSON of [Trace.WriteJSON]. Use WriteJSON for a long trace, because
+// MarshalJSON stores the whole JSON in memory.
 func (t Trace) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	err := t.WriteJSON(&b)

@@ -10,7 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// WritePprof writes [Trace.Pprof] for go tool pprof: gzipped protocol buffers.
+// WritePprof writes the profile of [Trace.Pprof] for go tool pprof. The format is gzipped protocol
+// buffers.
 func (t *Trace) WritePprof(w io.Writer) error {
 	p, err := t.Pprof()
 	if err != nil {
@@ -19,19 +20,27 @@ func (t *Trace) WritePprof(w io.Writer) error {
 	return p.Write(w)
 }
 
-// Pprof converts the trace to a profile for go tool pprof, with lines where the trace has lines. A
-// trace of CPU time has the values samples/count and cpu/nanoseconds, as runtime/pprof's profiles.
-// A trace of wall-clock time has samples/count and wall/nanoseconds. Samples with equal lines and
-// context become one sample of the profile. Labels are the program's, and the span's span_id,
-// span_name and trace_id, which win over labels of the program. The format cannot hold labels with
-// an empty key or value: Pprof drops them. Samples without a stack get the function [NoStack], so
-// that no time is missing. One comment says how long other code used the CPU profiler. Another
-// comment says how many samples lack their stack because a rule hides the stack.
+// Pprof converts the trace to a profile for go tool pprof. If an id is out of range or the samples
+// are out of order, Pprof returns an error. The memory depends on the number of different stacks
+// and contexts.
 //
-// Samples share lists of locations and maps of labels: change samples of a Copy only. Locations
-// have no address, because a trace has none. Therefore go tool pprof shows functions and lines, but
-// no instructions: disasm finds nothing, and weblist shows source lines only. Memory depends on the
-// different stacks and contexts. Pprof returns an error if ids or order are wrong.
+//   - The values of a CPU trace are samples/count and cpu/nanoseconds, as in runtime/pprof. The
+//     values of a wall-clock trace are samples/count and wall/nanoseconds.
+//   - Samples with equal lines and an equal context become one sample of the profile.
+//   - The profile contains a line number if the trace contains the line number.
+//   - The labels span_id, span_name and trace_id name the span. These labels replace labels of the
+//     program with the same keys.
+//   - Pprof drops labels with an empty key or an empty value. The format cannot store such labels.
+//   - A sample without a stack contains the function [NoStack]. Therefore the profile contains the
+//     whole time.
+//   - A comment of the profile reports how long other code used the CPU profiler.
+//   - Another comment reports hidden functions, and counts the samples without a stack.
+//
+// Samples of the profile share lists of locations and maps of labels. Before you change samples,
+// copy the profile.
+//
+// Locations contain no addresses. Therefore go tool pprof shows functions and lines, but no
+// instructions. The command disasm finds nothing, and weblist shows source lines only.
 func (t *Trace) Pprof() (*pprofpb.Profile, error) {
 	if err := t.check(); err != nil {
 		return nil, err

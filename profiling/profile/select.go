@@ -4,8 +4,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Select returns a trace of the samples that keep accepts, with their stacks, frames, resources and
-// contexts only. The other fields are t's. Select asks keep once for each sample, in their order.
+// Select returns a trace of the samples that keep accepts. The returned trace contains only the
+// stacks, frames, resources and contexts of these samples. Select copies the other fields from t.
+// Select calls keep once for each sample, in the order of the samples.
 func (t *Trace) Select(keep func(Sample) bool) *Trace {
 	selected := *t
 	selected.Samples = nil
@@ -18,15 +19,15 @@ func (t *Trace) Select(keep func(Sample) bool) *Trace {
 	return &selected
 }
 
-// OfTrace selects the samples of the spans of one distributed trace.
+// OfTrace returns a trace of the samples that name a span of the distributed trace id.
 func (t *Trace) OfTrace(id trace.TraceID) *Trace {
 	return t.Select(func(s Sample) bool {
 		return s.ContextID != None && t.Contexts[s.ContextID].TraceID == id
 	})
 }
 
-// OfSpan selects the samples of one span, without the samples of its children. Spans that are
-// measures of marks.Time have no samples: see requests.Samples.
+// OfSpan returns a trace of the samples that name the span id. The samples of child spans are not
+// included. No sample names a measure of marks.Time. Call requests.Samples for a measure.
 func (t *Trace) OfSpan(id trace.SpanID) *Trace {
 	return t.Select(func(s Sample) bool {
 		return s.ContextID != None && t.Contexts[s.ContextID].SpanID == id

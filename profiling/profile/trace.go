@@ -10,43 +10,50 @@ import (
 // None is the id in place of a missing stack, context, parent or resource.
 const None = -1
 
-// A Trace is the ProfilerTrace dictionary of JS Self-Profiling ("The ProfilerTrace Dictionary")
-// with additions: the engine, the spans, and the lines.
+// A Trace contains the samples of a profiler. See JS Self-Profiling, The ProfilerTrace Dictionary.
+// The engine, the spans and the lines are additions to the specification.
 //
-// Resources, Frames, Stacks and Contexts contain no equal elements, and a stack's parent precedes
-// the stack. A profiler's trace obeys these rules, and a trace made by hand must obey them, too.
-// For an id that is out of range, writers return an error and the other methods panic.
+// The traces of a profiler obey the following rules. A trace that a program constructs must obey
+// the rules, too.
 //
-// A sample takes 48 bytes. The memory of stacks, frames and resources depends on the program's
-// code, not on the number of samples. Methods only read, so goroutines may share an unchanged
-// trace.
+//   - Resources, Frames, Stacks and Contexts contain no equal elements.
+//   - In Stacks, a parent precedes the children.
+//   - All ids are in range. For an id out of range, WriteJSON and Pprof return an error. Other
+//     methods panic.
+//
+// A sample occupies 48 bytes. The memory of stacks, frames and resources depends on the code of the
+// program. This memory does not grow with the number of samples. Methods do not change the trace,
+// so goroutines may share a trace that no goroutine changes.
 type Trace struct {
 	Resources []string // the files of Frames
 	Frames    []Frame
-	Stacks    []Stack  // a trie: each stack is its parent and one more frame
-	Samples   []Sample // by time
+	Stacks    []Stack  // a trie: each stack adds one frame to the parent
+	Samples   []Sample // in the order of time
 
 	Contexts []SampleContext
-	// Origin is the wall-clock time of timestamp 0, or zero if the time is unknown.
+	// Origin is the wall-clock time of timestamp 0. A zero Origin means that the time is unknown.
 	Origin time.Time
-	// Interval is the sampling interval in use: see profiling.Profiler.SampleInterval.
+	// Interval is the sampling interval in use. See profiling.Profiler.SampleInterval.
 	Interval time.Duration
-	// Engine took the samples: EngineWindow if any sample lacks its own time.
+	// Engine is the engine that took the samples. Engine is EngineWindow if any sample contains
+	// only the time of a window.
 	Engine Engine
-	// Modules are the modules of the trace's functions, as in profiling.Options. Empty means all.
+	// Modules lists modules as in profiling.Options. The trace contains only the functions of these
+	// modules. An empty list means all modules.
 	Modules []string
-	// Started and Stopped are the start and the stop of the profiler, since Origin.
+	// Started and Stopped are the start and the end of profiling, relative to Origin.
 	Started, Stopped time.Duration
-	// CPUTime is the CPU time that the process used while the profiler ran. On Linux, CPUTime may
-	// be up to twice the total Weight of the samples: the kernel's timers miss threads that run in
-	// short bursts. CPUTime is 0 if the time is unknown, and for EngineWall.
+	// CPUTime is the CPU time of the process while the profiler ran. CPUTime is 0 if the time is
+	// unknown, and for EngineWall. On Linux, CPUTime may be up to twice the total Weight of the
+	// samples. The timers of the kernel miss threads that run in short bursts.
 	CPUTime time.Duration
 	Stats   Stats
 
 	places []place
 }
 
-// An Engine is a way to take samples. Package profiling says what each engine sees and costs.
+// An Engine names a method of sampling. The documentation of package profiling compares the
+// engines.
 type Engine string
 
 // The engines.
@@ -59,73 +66,80 @@ const (
 // NoStack is the name of the function in place of a missing stack: in pprof, viewers and the page.
 const NoStack = "[no stack]"
 
-// A Frame is a function ("The ProfilerFrame Dictionary").
+// A Frame describes a function. See JS Self-Profiling, The ProfilerFrame Dictionary.
 type Frame struct {
-	Name       string // with the package's path
+	Name       string // function name with the package path
 	ResourceID int    // index in Trace.Resources, or None
-	Line       int    // of the function's first line, from 1; 0 if unknown
-	Column     int    // from 1; 0 if unknown, as always in Go
+	Line       int    // first line of the function, from 1; 0 if unknown
+	Column     int    // from 1; 0 if unknown, always 0 for Go functions
 }
 
-// A Stack is a frame and the stack of its callers ("The ProfilerStack Dictionary").
+// A Stack contains a frame and the stack of the callers. See JS Self-Profiling, The ProfilerStack
+// Dictionary.
 type Stack struct {
 	FrameID  int // index in Trace.Frames
-	ParentID int // index in Trace.Stacks, less than the stack's own; None for the outermost frame
+	ParentID int // index in Trace.Stacks, less than the stack's index; None for the outermost frame
 }
 
-// A Sample is one observation of the running code ("The ProfilerSample Dictionary").
+// A Sample records a stack and the time of the observation. See JS Self-Profiling, The
+// ProfilerSample Dictionary.
 type Sample struct {
-	Timestamp time.Duration // since the trace's Origin
+	Timestamp time.Duration // relative to Trace.Origin
 	StackID   int           // index in Trace.Stacks of the innermost frame; None without a stack
 	ContextID int           // index in Trace.Contexts; None without a span and labels
 	Count     int           // number of goroutines or ticks, at least 1
-	Weight    time.Duration // CPU or wall time of all Count together
+	Weight    time.Duration // total CPU time or wall time of the Count goroutines or ticks
 	// place is the index of the innermost line in Trace.places, from 1; 0 if lines are unknown.
 	place     int32
 	Marker    Marker
 	Truncated bool // the outer end of the stack is missing
 }
 
-// A SampleContext is the active span of a sample's goroutine, and the goroutine's labels.
+// A SampleContext contains the active span and the labels of a sampled goroutine.
 type SampleContext struct {
-	TraceID trace.TraceID // zero without a span, as are SpanID and SpanName
+	TraceID trace.TraceID // without a span, the ids and the name are zero
 	SpanID  trace.SpanID
-	// SpanName is the span's name at its end, such as "GET /products/{id}". It is the name at the
-	// span's start if the span was still open, or if the engine knows labels as text only.
+	// SpanName is the name at the end of the span, such as "GET /products/{id}". If the span was
+	// still open, SpanName is the name at the start. Engines that read labels only as text record
+	// the name at the start, too.
 	SpanName string
-	Labels   []Label // by key, each key once
+	Labels   []Label // sorted by key, without duplicate keys
 }
 
-// A Label is a profiler label, see runtime/pprof.Labels.
+// A Label is a profiler label. See runtime/pprof.Labels.
 type Label struct{ Key, Value string }
 
-// Stats are a profiler's counts. A selected trace has the counts of the whole trace.
+// Stats contains the counts of a profiler. [Trace.Select] copies the counts of the whole trace.
 type Stats struct {
-	Samples   uint64 // recorded
-	Lost      uint64 // taken by the engine, but dropped
+	Samples   uint64 // recorded samples
+	Lost      uint64 // samples that the engine took and dropped
 	Truncated uint64 // samples with a cut stack
-	Filtered  uint64 // samples without a stack because each frame was rejected
-	// Gaps is the number of times in which the profiler took no samples, and GapTime their total
-	// length. A gap is a time in which other code used the CPU profiler. Each change of the engine
-	// or its interval also causes a gap of some milliseconds. Around a gap, each thread loses up to
-	// a tick of the kernel's clock, uncounted.
+	Filtered  uint64 // samples without a stack because all frames were rejected
+	// Gaps counts the gaps. GapTime is the total length of the gaps. The profiler takes no samples
+	// in a gap. A gap occurs while other code uses the CPU profiler. A change of the engine or of
+	// the engine's interval also causes a gap of some milliseconds. Around a gap, each thread loses
+	// up to a tick of the kernel's clock. GapTime does not include this loss.
 	Gaps    int
 	GapTime time.Duration
-	// BusyGaps and BusyTime are the gaps in which other code of this process used the profiler.
+	// BusyGaps counts the gaps in which other code of this process used the CPU profiler. BusyTime
+	// is the total length of these gaps.
 	BusyGaps int
 	BusyTime time.Duration
-	// SampleCost is the time for which a sample stopped the sampled code: EngineCPU measures it. 0
-	// is unknown.
+	// SampleCost is the time for which a sample stopped the sampled code. Only EngineCPU measures
+	// this time. 0 means unknown.
 	SampleCost time.Duration
 }
 
-// A Marker is the kind of work on a sample's stack (the markers extension of JS Self-Profiling).
+// A Marker classifies the work on the stack of a sample. See the markers extension of JS
+// Self-Profiling.
 //
-//   - The engines of the CPU do not see goroutines that wait, and never report Idle.
-//   - GC is the collector's own goroutines, and allocations that assist the collector. The wall
-//     engine does not see the runtime's goroutines: there GC is assists only.
-//   - Syscall is time in the kernel, if package syscall or the runtime's pollers made the call.
-//   - C code is Other. C code that Go called is Ordinary, with the calling Go function.
+//   - GC includes the goroutines of the collector, and allocations that assist the collector.
+//     EngineWall does not sample the goroutines of the runtime. With EngineWall, GC includes only
+//     assists.
+//   - Syscall is time in the kernel, if package syscall or a poller of the runtime made the call.
+//   - Only EngineWall reports Idle. EngineCPU and EngineWindow do not sample waiting goroutines.
+//   - Other includes C code. If Go code called the C code, the marker is Ordinary, and the stack
+//     contains the Go function.
 type Marker uint8
 
 // The markers.
@@ -137,7 +151,7 @@ const (
 	Other                  // the scheduler, other languages, and unknown code
 )
 
-// String returns the specification's name of the marker, or "" for Ordinary.
+// String returns the name of the marker in the specification, or "" for Ordinary.
 func (m Marker) String() string {
 	switch m {
 	case Ordinary:
@@ -161,16 +175,16 @@ type place struct {
 	line   int32
 }
 
-// A Call is a function on a sample's stack, with its current line.
+// A Call is a function on the stack of a sample, with the current line.
 type Call struct {
 	Name      string
 	File      string // empty if unknown
 	StartLine int    // first line of the function; 0 if unknown
-	Line      int    // line that ran, or that called the next inner function; 0 if unknown
+	Line      int    // line that ran or called the next inner function; 0 if unknown
 }
 
-// Calls yields the stack of one of the trace's samples, the innermost call first, as in pprof.
-// Lines are known in a profiler's trace, and in selections of such a trace.
+// Calls yields the stack of a sample of t, innermost call first, as in pprof. The calls contain
+// line numbers if t is the trace of a profiler, or a selection of such a trace.
 func (t *Trace) Calls(s Sample) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
 		for at, ok := t.Position(s); ok; at, ok = t.Caller(at) {
@@ -181,14 +195,15 @@ func (t *Trace) Calls(s Sample) iter.Seq[Call] {
 	}
 }
 
-// A Position is a line of a function, with its callers, on a stack of a trace. Equal positions of
-// one trace are the same calls: what a program computes for a position holds for all its samples.
+// A Position identifies a line of a function and the callers of the function. Equal positions of
+// one trace identify the same calls. Therefore a program may reuse a result for all samples with an
+// equal position.
 type Position struct {
 	stack int
 	place int32 // of the stack; 0 if lines are unknown
 }
 
-// Position returns the position of a sample of t. ok is false for a sample without a stack.
+// Position returns the position of a sample of t. ok is false if the sample contains no stack.
 func (t *Trace) Position(s Sample) (at Position, ok bool) {
 	if int(s.place) > len(t.places) || s.place > 0 && int(t.places[s.place-1].stack) != s.StackID {
 		s.place = 0 // the caller changed the sample's stack, or the sample is of another trace
@@ -196,7 +211,7 @@ func (t *Trace) Position(s Sample) (at Position, ok bool) {
 	return Position{s.StackID, s.place}, s.StackID >= 0
 }
 
-// Caller returns the position of the caller. ok is false at the outermost function.
+// Caller returns the position of the caller of at. ok is false if at is the outermost function.
 func (t *Trace) Caller(at Position) (caller Position, ok bool) {
 	if at.place > 0 {
 		caller.place = t.places[at.place-1].parent
@@ -205,7 +220,7 @@ func (t *Trace) Caller(at Position) (caller Position, ok bool) {
 	return caller, caller.stack >= 0
 }
 
-// Call returns the function of a position.
+// Call returns the function and the line of a position.
 func (t *Trace) Call(at Position) Call {
 	f := t.Frames[t.Stacks[at.stack].FrameID]
 	c := Call{Name: f.Name, StartLine: f.Line}

@@ -167,20 +167,20 @@ func (s *recording) takeProcess() (all []processProfile, failed uint64) {
 	return all, uint64(len(errs))
 }
 
-// ProcessProfiles returns the names of the session's profiles of the whole process. There are none
-// without StartOptions.Process. The profiles are not of requests: the runtime does not know for
-// which request a goroutine allocated or waited.
+// ProcessProfiles returns the names of the session's profiles of the whole process. The list is
+// empty unless StartOptions.Process was set. The profiles do not distinguish requests: the runtime
+// records no request for an allocation or a wait.
 //
-//   - "allocs" contains all allocations between the two garbage collections of the session, as the
-//     program's MemProfileRate samples them. Its values of memory in use are the growth of the
-//     memory, which may be negative.
-//   - "mutex" contains contention of mutexes. The profile is missing unless the program's mutex
-//     profile fraction was set at the start and at the stop.
-//   - "block" contains waiting for channels, mutexes and the like. The profile is missing if the
-//     runtime recorded nothing, for example without a block profile rate.
+//   - "allocs" contains the allocations between the two garbage collections of the session. The
+//     program's MemProfileRate controls the sampling. The values of memory in use are differences,
+//     which may be negative.
+//   - "mutex" contains the contention of mutexes. The profile is missing unless the program's
+//     mutex profile fraction was set at the start and at the stop.
+//   - "block" contains the waits for channels, mutexes and other synchronization. The profile is
+//     missing if the runtime recorded nothing, for example without a block profile rate.
 //
-// A wait counts when it ends. The profiles begin shortly before the session and end shortly after
-// the session. They include the recorder's work in that time.
+// The runtime counts a wait when the wait ends. The profiles begin shortly before the session, and
+// end shortly after the session. The profiles include the recorder's work in that time.
 func (s *Session) ProcessProfiles() []string {
 	names := make([]string, len(s.processProfiles))
 	for i := range s.processProfiles {
@@ -189,8 +189,9 @@ func (s *Session) ProcessProfiles() []string {
 	return names
 }
 
-// WriteProcessProfile writes one of [Session.ProcessProfiles] in pprof's format. The error wraps
-// [ErrNotFound] for other names, or is the error of w.
+// WriteProcessProfile writes one profile of the process to w, in pprof's format. name must be one
+// of [Session.ProcessProfiles]. For other names, the error wraps [ErrNotFound]. If w fails,
+// WriteProcessProfile returns the error of w.
 func (s *Session) WriteProcessProfile(w io.Writer, name string) error {
 	for i := range s.processProfiles {
 		if s.processProfiles[i].name == name {

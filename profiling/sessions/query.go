@@ -9,14 +9,20 @@ import (
 	"time"
 )
 
-// Events answers a query (Scope Profiler, GetEvents). Events are sorted by start. Virtual events
-// are sorted by descending time, then by type and name, with Process last. more is true if further
-// events follow: see Query.Limit. The slice is the caller's.
+// Events returns the events that q selects (Scope Profiler, GetEvents). more reports whether
+// Query.Limit cut the answer. The caller owns the slice.
 //
-// The error wraps [ErrNotFound], [ErrInvalid], or ctx's cause: a query visits all events of its
-// timeline, which takes some milliseconds for a hundred thousand events. A query needs the memory
-// of its answer, which Query.Limit bounds. Mode ReduceUniqueEvents also needs some 150 bytes for
-// each type and name.
+// In mode All, events are sorted by start. Virtual events are sorted by descending Time, then by
+// type and name. The Process event is the last event.
+//
+// The error wraps one of these errors:
+//
+//   - [ErrNotFound] for an unknown timeline or event
+//   - [ErrInvalid] for invalid values in q
+//   - the cause of ctx, if ctx ends before the answer is complete
+//
+// A query of a timeline with 100 000 events takes some milliseconds. Query.Limit bounds the memory
+// of the answer. Mode ReduceUniqueEvents also allocates about 150 bytes for each type and name.
 func (s *Session) Events(ctx context.Context, q Query) (events []Event, more bool, err error) {
 	if q.Mode > ReduceAll {
 		return nil, false, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)",

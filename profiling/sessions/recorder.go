@@ -18,8 +18,8 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// The errors of a [Recorder] and of [Session.Events] wrap one of these errors. Their texts name the
-// value and the rule. The specification answers BAD_REQUEST for the first five.
+// The errors of a [Recorder] and of [Session.Events] wrap one of these errors. The text of an error
+// names the value and the rule. For the first five errors, the specification answers BAD_REQUEST.
 var (
 	ErrInProgress = errors.New("another session is in progress")
 	ErrFull       = errors.New("no room for another session")
@@ -31,55 +31,64 @@ var (
 
 // Config configures a [Recorder].
 type Config struct {
-	// Timeline is recorded with all its requests; nil means observer.ProcessTimeline().
+	// Timeline is the timeline that the recorder observes, with all requests. nil means
+	// observer.ProcessTimeline().
 	Timeline *observer.Timeline
-	Policy   profiling.Policy // for clients outside the program
+	Policy   profiling.Policy // permissions of clients outside the program
 	Logger   *slog.Logger     // nil means slog.Default()
 
-	SampleInterval time.Duration // default of sessions; 0 and less mean 10 ms
-	MaxSamples     int           // most samples of a session, some 50 bytes each; 0 means 200 000
+	SampleInterval time.Duration // default for sessions; 0 or negative means 10 ms
+	// MaxSamples limits the samples of a session, about 50 bytes each. 0 means 200 000.
+	MaxSamples int
 
-	// MaxEvents is the most entries of a session, up to 2²⁹; 0 means 1 000 000. An entry takes some
-	// 300 bytes, and its name and attributes. All names and attributes of a session together may
-	// take 256 bytes for each of MaxEvents. The session drops and counts entries over either bound.
-	// A session that waits for a request holds up to twice as many entries. When the request has
-	// come, the session keeps the entries that ended after the request began, and records further
-	// entries up to MaxEvents.
+	// MaxEvents limits the entries of a session. 0 means 1 000 000. The maximum is 2²⁹. An entry
+	// occupies about 300 bytes, plus the name and the attributes. All names and attributes of a
+	// session may occupy 256 bytes times MaxEvents. The session drops and counts entries beyond
+	// these two limits.
+	//
+	// A session that waits for a request stores up to twice as many entries. When the request has
+	// ended, the session drops the entries that ended before the request began. The session then
+	// stores further entries up to MaxEvents.
 	MaxEvents int
 
-	MaxLength   time.Duration // of a wait, and of a session, which then stops; 0 means 10 minutes
-	MaxSessions int           // most sessions, including the one in progress; 0 means 8
-	Keep        time.Duration // of a stopped session; 0 means 1 hour, negative for ever
+	// MaxLength limits the wait for a request, and the length of a session. The recorder stops the
+	// session at the limit. 0 means 10 minutes.
+	MaxLength time.Duration
+	// MaxSessions limits the stored sessions, including the session in progress. 0 means 8.
+	MaxSessions int
+	// Keep is the time after which the recorder removes a stopped session. 0 means 1 hour. If Keep
+	// is negative, sessions do not expire.
+	Keep time.Duration
 }
 
-// StartOptions configure a session (Scope Profiler, StartProfilerArg).
+// StartOptions are the options of a session (Scope Profiler, StartProfilerArg).
 type StartOptions struct {
-	// Route delays the session until the next request with that name, as "GET /search". The session
-	// begins when the request begins (StartMode URL). Empty begins at once (IMMEDIATE). See
-	// [Recorder.Start].
+	// Route is the name of a request, such as "GET /search". The session waits for the next request
+	// with this name, and begins with the request (StartMode URL). If Route is empty, the session
+	// begins at once (IMMEDIATE). See [Recorder.Start].
 	Route string
 
-	// Length is the time from the session's beginning until the session stops by itself, at most
-	// Config.MaxLength. 0 means Config.MaxLength.
+	// Length is the time from the beginning of the session until the recorder stops the session.
+	// The maximum is Config.MaxLength. 0 means Config.MaxLength.
 	Length time.Duration
 
 	SampleInterval time.Duration // as in profiling.Options; 0 means Config.SampleInterval
 	Modules        []string      // as in profiling.Options
 	Wall           bool          // as in profiling.Options
-	NoSamples      bool          // record only entries
+	NoSamples      bool          // the session records only entries
 
-	// Process adds the runtime's profiles of allocations, mutexes and blocking of the whole
-	// process: see [Session.ProcessProfiles]. It causes a garbage collection at the start and
-	// another one after the stop. Route and Modules must be empty. A remote client sees the
-	// functions that Config.Policy shows.
+	// Process adds the runtime's profiles of allocations, mutexes and blocking for the whole
+	// process. See [Session.ProcessProfiles]. The recorder runs a garbage collection at the start
+	// and another one after the stop. Route and Modules must be empty. For a remote client, the
+	// profiles contain only functions that Config.Policy shows.
 	Process bool
 
-	// Remote marks a start by a client outside the program, which Config.Policy must allow.
+	// Remote marks a start by a client outside the program. Config.Policy must allow the start.
 	Remote bool
 }
 
 // A Recorder runs sessions, one at a time, and stores stopped sessions (Scope Profiler, the service
-// itself). Its methods may be called concurrently.
+// itself). All methods may be called concurrently.
 type Recorder struct {
 	c                 Config
 	maxProcessProfile int // in bytes
@@ -95,7 +104,7 @@ type Recorder struct {
 	work       sync.WaitGroup // goroutines of recordings
 }
 
-// NewRecorder returns a recorder, which does nothing, and costs nothing, until a session starts.
+// NewRecorder returns an idle recorder. The recorder does no work until a session starts.
 func NewRecorder(c Config) *Recorder {
 	if c.Timeline == nil {
 		c.Timeline = observer.ProcessTimeline()
@@ -114,30 +123,44 @@ func NewRecorder(c Config) *Recorder {
 	}
 }
 
-// Counts returns how many sessions have been "started", "stopped" by [Recorder.Stop], "released",
-// "expired" after Config.Keep, and "overlong": these reached Config.MaxLength. It also returns how
-// many starts were "refused". A count that is 0 may be missing. The map is the caller's.
+// Counts returns the numbers of sessions and of calls since NewRecorder. The caller owns the map. A
+// count of 0 may be missing. The keys are:
+//
+//   - "started": sessions that [Recorder.Start] started
+//   - "refused": calls of Start that returned an error
+//   - "stopped": sessions for which [Recorder.Stop] was called
+//   - "overlong": sessions that the recorder stopped at Config.MaxLength
+//   - "released": sessions that [Recorder.Release] removed
+//   - "expired": sessions that the recorder removed after Config.Keep
 func (r *Recorder) Counts() map[string]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.counts)
 }
 
-// Config returns the recorder's configuration, with defaults in place of zero fields.
+// Config returns the recorder's configuration. Fields that were 0 contain the defaults.
 func (r *Recorder) Config() Config {
 	c := r.c
 	c.Policy.Modules = slices.Clone(c.Policy.Modules)
 	return c
 }
 
-// Start begins a session (Scope Profiler, StartProfiler). The session outlives ctx. The error wraps
-// [ErrInProgress] while another session is in progress, [ErrFull] if the recorder holds
-// MaxSessions, [ErrInvalid] for invalid options, [ErrClosed], or profiling.ErrNotAllowed.
+// Start begins a session (Scope Profiler, StartProfiler). The session continues after ctx has
+// ended. The error wraps one of these errors:
 //
-// With Route, the session waits for a request of that name that arrives after Start. A request's
-// name is known when the request ends: the session then begins with the request's arrival. A
-// waiting session forgets entries that ended half a minute to a minute ago, and all but the last
-// MaxEvents entries. Therefore the beginning of a longer request is missing.
+//   - [ErrInProgress] while another session is in progress
+//   - [ErrFull] if the recorder stores Config.MaxSessions sessions
+//   - [ErrInvalid] for invalid options
+//   - [ErrClosed] after Close
+//   - profiling.ErrNotAllowed if the settings forbid profiling
+//
+// With Route, the session waits for a request that arrives after Start. The name of a request is
+// known only when the request ends. The session then begins at the time at which the request
+// arrived.
+//
+// A waiting session drops each entry 30 to 60 seconds after the entry's end. When the session is
+// full, the session drops all but the last Config.MaxEvents entries. Therefore the beginning of a
+// long request may be missing.
 func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error) {
 	id, err := r.start(ctx, o)
 	if err != nil {
@@ -231,18 +254,22 @@ func (r *Recorder) settle(s *recording) (closed bool) {
 	return closed
 }
 
-// Stop ends a session at once, and waits until its events are ready (Scope Profiler, StopProfiler).
-// If ctx ends first, Stop returns an error, and the session becomes ready later: see Session and
-// Watch. A session that stopped by itself, at StartOptions.Length or at MaxLength, can be stopped
-// once. The error wraps [ErrState] if the session was stopped before, and [ErrNotFound] for an
-// unknown id.
+// Stop ends a session at once, waits for the events, and returns the session (Scope Profiler,
+// StopProfiler). Stop can be called once for each session, even after the session has ended at
+// StartOptions.Length or Config.MaxLength. The error wraps one of these errors:
 //
-// Stop returns no error if samples are missing because other code used the CPU profiler: see
-// Stats.Profiling, BusyTime, and Status.Sampler.
+//   - [ErrState] if Stop was called before
+//   - [ErrNotFound] if the id is unknown, or if the session is released
+//   - the cause of ctx, if ctx ends before the events are ready
 //
-// Entries reach the session after the running callbacks of the timeline's observers have returned.
-// After a second, the session ends without waiting for the callbacks, and logs a warning. An
-// observer's own callback may call Stop, which then takes a second.
+// If ctx ends first, the session becomes ready later: see [Recorder.Session] and [Recorder.Watch].
+//
+// Stop returns no error for missing samples, for example if other code used the CPU profiler.
+// Stats.Profiling.BusyTime and Status.Sampler report such gaps.
+//
+// Stop waits until the running callbacks of the timeline's observers have returned. After a second,
+// the recorder logs a warning, and the session ends without these callbacks. If an observer's own
+// callback calls Stop, the call lasts a second.
 func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	s, err := r.markStopped(id)
 	if err != nil {
@@ -296,8 +323,8 @@ func (r *Recorder) end(s *recording, overlong bool) bool {
 	return current
 }
 
-// Session returns a stopped session. The error wraps [ErrNotFound] for an unknown id, and
-// [ErrState] while the session is not ready.
+// Session returns a session that is ready. The error wraps [ErrState] if the session is not ready,
+// and [ErrNotFound] for an unknown id.
 func (r *Recorder) Session(id SessionID) (*Session, error) {
 	s, err := r.completed(id)
 	if err != nil {
@@ -338,9 +365,9 @@ func (r *Recorder) find(id SessionID) (*recording, error) {
 	return s, nil
 }
 
-// Release removes a stopped session, also before the session is ready (Scope Profiler,
-// ReleaseSession). The error wraps [ErrNotFound] for an unknown id, such as 0, and [ErrState] for
-// the session in progress.
+// Release removes a stopped session, even before the session is ready (Scope Profiler,
+// ReleaseSession). The error wraps [ErrState] while the session is in progress, and [ErrNotFound]
+// for an unknown id, such as 0.
 func (r *Recorder) Release(id SessionID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -390,35 +417,35 @@ type State string
 
 // The states, in their order.
 const (
-	Waiting    State = "waiting"    // for a request to StartOptions.Route
-	InProgress State = "recording"  // entries and samples are taken
-	Processing State = "processing" // the trees of events are built
-	Ready      State = "ready"
+	Waiting    State = "waiting"    // the session waits for a request to StartOptions.Route
+	InProgress State = "recording"  // the session records entries and samples
+	Processing State = "processing" // the recorder builds the trees of events
+	Ready      State = "ready"      // the events can be read
 )
 
 // A Status describes the progress of a session.
 type Status struct {
 	ID      SessionID
 	State   State
-	Route   string // as started with
-	Wall    bool   // as started with
-	Remote  bool   // as started with
+	Route   string // StartOptions.Route
+	Wall    bool   // StartOptions.Wall
+	Remote  bool   // StartOptions.Remote
 	Started time.Time
-	Length  time.Duration // so far
-	// MaxLength is the Length at which the session stops by itself, even during its wait.
+	Length  time.Duration // until now, of the recording or of the wait
+	// MaxLength is the Length at which the recorder stops the session, also during the wait.
 	MaxLength time.Duration
-	Progress  float64 // of Processing, 0 to 1
-	// Sampler is the engine and its state, as "cpu, paused". After the end, Sampler also says why
-	// samples are missing. It is empty without a sampler.
+	Progress  float64 // completed share of Processing, from 0 to 1
+	// Sampler names the engine and the engine's state, such as "cpu, paused". After the end,
+	// Sampler also explains missing samples. Without a sampler, Sampler is empty.
 	Sampler string
 
-	Entries, Samples, Dropped uint64 // so far
-	// Cost is the time that the recorder worked on entries, plus the time for which samples stopped
-	// the sampled code. Cost excludes labels of spans and Wall samples.
+	Entries, Samples, Dropped uint64 // counts until now
+	// Cost is the recorder's work on entries, plus the time for which samples stopped the sampled
+	// code. Cost excludes labels of spans and Wall samples.
 	Cost time.Duration
 }
 
-// Statuses returns the statuses of all sessions, sorted by id.
+// Statuses returns the status of each session, sorted by id.
 func (r *Recorder) Statuses() []Status {
 	r.mu.Lock()
 	recordings := slices.SortedFunc(maps.Values(r.recordings),
@@ -433,9 +460,12 @@ func (r *Recorder) Statuses() []Status {
 
 const watchInterval = 100 * time.Millisecond
 
-// Watch yields a session's status now, and every 100 ms if the status has changed, until the
-// session is Ready. Watch ends with an error that wraps [ErrNotFound] if the session is unknown or
-// is released, and with ctx's cause when ctx ends.
+// Watch yields a session's status at once, and then every 100 ms if the status has changed. Watch
+// ends after the status with state Ready. Watch ends earlier with the last status and an error in
+// these cases:
+//
+//   - The session is unknown or is released: the error wraps [ErrNotFound].
+//   - ctx ends: the error is the cause of ctx.
 func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		tick := time.NewTicker(watchInterval)
@@ -464,7 +494,8 @@ func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, er
 }
 
 // Close stops and removes all sessions, and waits for the recorder's goroutines. Like Stop, Close
-// waits a second for observers' callbacks. Start fails afterwards. A second Close does nothing.
+// waits at most a second for callbacks of observers. After Close, Start returns [ErrClosed]. A
+// second Close does nothing.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	r.closed = true

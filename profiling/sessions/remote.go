@@ -8,9 +8,11 @@ import (
 	"github.com/perfline/perfline/internal/remote"
 )
 
-// RemoteSession is [Recorder.Session] for clients outside the program. Clients see no functions
-// that Config.Policy hides, even in a session that the program has started. Samples and profiles
-// lack the frames of such functions, and groups of their samples lack a name.
+// RemoteSession returns a session for a client outside the program, as [Recorder.Session] does. The
+// result contains no functions that Config.Policy hides, even if the program started the session:
+//
+//   - Samples and profiles of the process lack the frames of hidden functions.
+//   - Groups of samples of a hidden function lack the name.
 func (r *Recorder) RemoteSession(id SessionID) (*Session, error) {
 	s, err := r.completed(id)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Session is the record of a program between a start and a stop (Scope Profiler, Session). It is
-// immutable, and stays valid when its Recorder releases it.
+// A Session is the record of a program between a start and a stop (Scope Profiler, Session). A
+// Session is immutable, and stays valid after the recorder has removed the session.
 type Session struct {
 	id              SessionID
 	started         time.Time
@@ -31,31 +31,32 @@ type timeline struct {
 	samples []int32 // indexes in the session's trace
 }
 
-// A Timeline is a tree of events (Scope Profiler, Timeline): of a request, of concurrent work of a
-// request, of the process, or of the garbage collector.
+// A Timeline describes a tree of events (Scope Profiler, Timeline). The events belong to a request,
+// to concurrent work of a request, to the process, or to the garbage collector.
 type Timeline struct {
 	ID TimelineID
-	// FrameID identifies a request, the process (1) or the garbage collector (2), in its session.
-	// All timelines of a request have the same FrameID.
+	// FrameID identifies a frame within the session: 1 is the process, 2 is the garbage collector,
+	// greater numbers are requests. All timelines of a request contain the same FrameID.
 	FrameID uint32
-	Name    string // of the request, as "GET /products/{id}", or "process" or "gc"
+	Name    string // name of the request, such as "GET /products/{id}"; or "process" or "gc"
 	Lane    int    // index in the frame; lane 0 contains the request itself
-	// BetweenMarks is set for measures between two marks, which were on no call stack.
+	// BetweenMarks reports whether the timeline contains only measures between two marks. Such
+	// measures were on no call stack.
 	BetweenMarks bool
 
-	TraceID trace.TraceID // of the request, zero without a sampled span
-	SpanID  trace.SpanID
+	TraceID trace.TraceID // trace of the request, zero without a sampled span
+	SpanID  trace.SpanID  // root span of the request, or zero
 
-	Interval           Interval // hull of all events
-	Events             int      // number of events
-	Samples            int      // number of samples
-	ChildCount         uint32   // events at the top level
-	AggregatedTime     time.Duration
-	AggregatedOverhead time.Duration
+	Interval           Interval      // from the first start to the last end of all events
+	Events             int           // number of events
+	Samples            int           // number of samples
+	ChildCount         uint32        // number of events at the top level
+	AggregatedTime     time.Duration // sum of Time of all events
+	AggregatedOverhead time.Duration // sum of Overhead of all events
 }
 
-// Title returns the name, and the lane unless it is lane 0, as "POST /orders", "POST /orders · 2"
-// or "POST /orders · between marks".
+// Title returns a title for display, such as "POST /orders" for lane 0 and "POST /orders · 2" for
+// lane 1. If BetweenMarks is set, the title is "POST /orders · between marks".
 func (t Timeline) Title() string {
 	switch {
 	case t.BetweenMarks:
@@ -70,39 +71,43 @@ func (t Timeline) Title() string {
 type Stats struct {
 	Events  uint64 // events in all timelines, including groups of samples
 	Entries uint64 // entries of the program's timeline
-	Dropped uint64 // entries over Config.MaxEvents
-	// Lost is the number of entries that did not reach the session, because the recorder was too
-	// slow or the timeline's buffers were full.
+	Dropped uint64 // entries that the session dropped at Config.MaxEvents
+	// Lost counts entries that did not reach the session. Possible reasons are a slow recorder and
+	// full buffers of the timeline.
 	Lost        uint64
 	Samples     uint64
-	Profiling   profile.Stats // of the sampler
-	SamplesFull bool          // the sampler stopped before the session did, at Config.MaxSamples
-	// EntryCost is the recorder's average work for an entry, which the entry adds to Overhead.
+	Profiling   profile.Stats // counts of the sampler
+	SamplesFull bool          // the sampler stopped before the session, at Config.MaxSamples
+	// EntryCost is the recorder's average work for an entry. The Overhead of an event includes
+	// EntryCost for each entry directly below the event.
 	EntryCost time.Duration
-	// ProcessFailed is the number of failed profiles of the process, or over 16 MiB. Config.Logger
-	// has the reason.
+	// ProcessFailed counts profiles of the process that failed or exceeded 16 MiB. Config.Logger
+	// logs the reason.
 	ProcessFailed uint64
 }
 
 // ID returns the id that Recorder.Start returned.
 func (s *Session) ID() SessionID { return s.id }
 
-// Started returns the beginning of the session: the zero of its times.
+// Started returns the time at which the session began.
 func (s *Session) Started() time.Time { return s.started }
 
 // Length returns the length of the recording.
 func (s *Session) Length() time.Duration { return s.length }
 
-// Stats returns the counts.
+// Stats returns the counts of recorded and lost events.
 func (s *Session) Stats() Stats { return s.stats }
 
-// Trace returns the samples, or nil without a sampler. Timestamps are since the trace's own Origin:
-// see [Session.Since]. The trace is read-only.
+// Trace returns the session's samples, or nil without a sampler. Timestamps count from the trace's
+// Origin. [Session.Since] converts the timestamp of a sample. Callers must not change the trace.
 func (s *Session) Trace() *profile.Trace { return s.trace }
 
-// Timelines returns all timelines with events: of the process, of the garbage collector, then of
-// requests by start. The lanes of a frame are adjacent. The timelines have the ids 1, 2, 3 and so
-// on, in this order. The slice is the caller's.
+// Timelines returns all timelines with events. The timeline ids are 1, 2, 3 and so on, in the order
+// of the list. The caller owns the slice. The order of the list is:
+//
+//   - the timelines of the process
+//   - the timelines of the garbage collector
+//   - the timelines of each request, sorted by the start of the request
 func (s *Session) Timelines() []Timeline {
 	all := make([]Timeline, len(s.timelines))
 	for i := range s.timelines {
@@ -117,7 +122,7 @@ func (s *Session) Timeline(id TimelineID) (tl Timeline, ok bool) {
 	return t.Timeline, ok
 }
 
-// All yields all events of a timeline, as mode All does, and none for an unknown id.
+// All yields all events of a timeline, sorted by start. For an unknown id, All yields no events.
 func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		t, _ := s.timeline(id)
@@ -129,8 +134,8 @@ func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	}
 }
 
-// Samples yields the samples of a timeline by time. Each sample of Trace is in one timeline.
-// Samples without a span are in the last timeline of the process, at the top level.
+// Samples yields the samples of a timeline, sorted by time. Each sample of Trace belongs to one
+// timeline. Samples without a span belong to the last timeline of the process, at the top level.
 func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
 		t, _ := s.timeline(id)
@@ -142,7 +147,7 @@ func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	}
 }
 
-// Since returns the time of a sample of Trace, since the session began.
+// Since returns the time of a sample of Trace, measured from the beginning of the session.
 func (s *Session) Since(sample profile.Sample) time.Duration { return sample.Timestamp + s.offset }
 
 // timeline returns an empty timeline and false for an unknown id.

@@ -7,40 +7,54 @@ import (
 	"time"
 )
 
-// Config configures [NewRecorder]. A recorder with the zero value waits for Arm.
+// Config configures [NewRecorder]. With the zero value, the recorder is disarmed until Arm.
 //
-// An armed recorder writes an execution trace. On Go 1.26, trace.NewTask, trace.StartRegion and
-// trace.Log with a type or a category of 64 KiB or more crash the program while a trace is written:
-// cut such names if they come from outside.
+// An armed recorder writes an execution trace. On Go 1.26, names of 64 KiB or more crash the
+// program while the runtime writes a trace. If clients can choose the following names, cut the
+// names before the call:
+//
+//   - the type of a call of trace.NewTask or trace.StartRegion
+//   - the category of a call of trace.Log
 type Config struct {
-	Armed bool // perfline.Start arms the recorder until Disarm or Shutdown
+	// If Armed is true, perfline.Start arms the recorder until Disarm or Shutdown.
+	Armed bool
 
-	// Auto lets a slow request arm the recorder, for 60 s at most. Afterwards, slow requests do not
-	// arm the recorder for 5 minutes, so that a service that stays slow is not armed all the time.
-	// The arming request has no result. Results of requests under way begin with a gap.
+	// If Auto is true, a slow request arms the recorder for 60 s at most. Afterwards, slow requests
+	// cannot arm the recorder for 5 minutes. Therefore, a service that stays slow does not keep the
+	// recorder armed all the time.
+	//
+	// The request that arms the recorder has no result. If a request started before the recorder
+	// was armed, the result of the request begins with a gap.
 	Auto bool
 
-	// MinAge is the length of the window; 0 means 10 s. The part of a request before the window is
-	// a gap in its result. With a MinAge as long as MinInterval, a slow request that waits for the
-	// next snapshot is still in the window. A longer window costs more memory and CPU time.
+	// MinAge is the length of the window; 0 means 10 s. The result shows the part of a request
+	// before the window as a gap. A slow request may wait up to MinInterval for the next snapshot.
+	// With a shorter MinAge, the request can leave the window during this wait. A longer window
+	// costs more memory and CPU time.
 	MinAge time.Duration
 
-	// MaxBytes bounds the window, and wins over MinAge; 0 means 10 MiB. The runtime treats MaxBytes
-	// as a hint: the window contains at least the last complete second. The snapshot needs memory
-	// beside the window. The recorder drops a snapshot of more than four times MaxBytes.
+	// MaxBytes limits the size of the window, and has priority over MinAge; 0 means 10 MiB. The
+	// runtime treats MaxBytes as a hint: the window contains at least the last complete second. The
+	// snapshot needs additional memory. The recorder drops snapshots of more than four times
+	// MaxBytes.
 	MaxBytes int
 
-	// MinInterval is the least time between two snapshots; 0 means 10 s, negative means no limit.
-	// Requests that become slow in the meantime share the next snapshot.
+	// MinInterval is the minimum time between two snapshots; 0 means 10 s. A negative value means
+	// no limit. Requests that become slow in the meantime share the next snapshot.
 	MinInterval time.Duration
 
-	// MaxCPU bounds the work of reading and analysing snapshots, as a share of one processor in any
-	// minute; 0 means 0.05, which is 3 s. Negative means no limit. Work over the bound waits.
+	// MaxCPU limits the CPU time for reading and analysing snapshots in any minute. MaxCPU is a
+	// share of one processor; 0 means 0.05, which is 3 s a minute. A negative value means no limit.
+	// The recorder delays work over the limit.
 	MaxCPU float64
 
-	Requests int // number of most recent results to store, within 8 MiB; 0 means 64, negative none
+	// Requests is the number of most recent results that the recorder stores, within 8 MiB. 0 means
+	// 64. A negative value means no results.
+	Requests int
 
-	Logger *slog.Logger // nil means perfline.Config's, or slog.Default() without perfline.Start
+	// Logger receives the recorder's log lines. nil means the Logger of perfline.Config, or
+	// slog.Default() without perfline.Start.
+	Logger *slog.Logger
 }
 
 const (

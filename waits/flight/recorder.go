@@ -71,14 +71,17 @@ type flightRecorder interface {
 	Stop()
 }
 
-// NewRecorder returns a disarmed recorder, even with [Config].Armed. perfline.Start calls the
-// recorder's Start and Shutdown. A program without perfline.Start calls Arm instead of Start, and
-// Slow for each slow request. The recorder obeys the rules of [waits.Recorder], and further ones:
+// NewRecorder returns a disarmed recorder. With [Config].Armed, perfline.Start arms the recorder.
+// The recorder follows the rules of [waits.Recorder].
 //
-//   - Arm stops the world for a moment. The error also wraps [profiling.ErrNotAllowed] if
-//     PERFLINE_PROFILING forbids profiling.
-//   - A function of Watch gets one result at a time. If a function is 1024 results late, the
-//     recorder drops further results for this function. Stats counts such results as Panics.
+//   - perfline.Start calls the recorder's Start. The pipeline's Shutdown calls the recorder's
+//     Shutdown.
+//   - A program without perfline.Start calls Arm instead of Start, and Slow for each slow request.
+//   - Arm stops all goroutines for a moment. If PERFLINE_PROFILING forbids profiling, Arm returns
+//     an error that wraps [profiling.ErrNotAllowed].
+//   - The recorder never calls a function of Watch concurrently with itself. If 1024 results wait
+//     for a function, the recorder drops further results for this function. Stats counts the
+//     dropped results as Panics.
 //   - After Shutdown, the analysis stops at its next pause.
 func NewRecorder(c Config) waits.Recorder {
 	return newRecorder(c, process{

@@ -40,8 +40,8 @@ type chartSpan struct {
 	Samples [][3]float64 `json:"samples"`
 }
 
-// NewSampleChart lists the samples of a request with a session. If ctx ends, NewSampleChart returns
-// the cause of ctx.
+// NewSampleChart returns the samples of a request. q.Session must not be nil. If ctx ends first,
+// NewSampleChart returns the cause of ctx as an error.
 func NewSampleChart(ctx context.Context, q SampledRequest) (SampleChart, error) {
 	t := q.Session.Trace()
 	b := chartBuilder{

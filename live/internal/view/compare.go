@@ -87,8 +87,8 @@ type comparedFunction struct {
 	B     float64 `json:"b"`               // time in B
 }
 
-// NewComparison compares a with b, and lists choices: further requests of a's route, the newest
-// first.
+// NewComparison compares request a with request b. choices are further requests of a's route, the
+// newest first. The comparison lists at most MaxChoices of the choices.
 func NewComparison(a, b SampledRequest, choices []requests.Snapshot) Comparison {
 	of := requests.Compare(requests.Part{Request: a.Request, Profile: a.trace()},
 		requests.Part{Request: b.Request, Profile: b.trace()})

@@ -33,15 +33,17 @@ type Format[T any] struct {
 	Write       func(io.Writer, T) error `json:"-"`
 }
 
-// A RecordedSession is a session with the waits recorder's results for its requests.
+// A RecordedSession is a session with the waits recorder's results for the requests of the session.
 type RecordedSession struct {
 	*sessions.Session
 	Results []*waits.Request
 }
 
-// A SampledRequest is a request with the newest session that sampled the request. Session is nil
-// without such a session. Hottest holds the samples by span; Hottest is empty if the samples
-// contradict the request's execution trace.
+// A SampledRequest is a request with the newest session that sampled the request.
+//
+//   - Session is nil if no session sampled the request.
+//   - Hottest contains the profile of each span. Hottest is empty if the samples contradict the
+//     request's execution trace.
 type SampledRequest struct {
 	requests.Request
 	Session *sessions.Session
@@ -150,7 +152,7 @@ func processFormat(name, content string) Format[RecordedSession] {
 	}
 }
 
-// Missing returns an error if the file would be empty.
+// Missing returns an error if the file of the session or request would be empty.
 func (f *Format[T]) Missing(of T) error {
 	if f.missing == nil {
 		return nil

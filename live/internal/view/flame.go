@@ -111,8 +111,9 @@ type Sandwich struct {
 	Functions []functionRow `json:"functions"` // functions of the nodes
 }
 
-// NewSandwich returns the callers and the callees of the function with a shown name, or an error if
-// the profile has no such function.
+// NewSandwich returns the callers and the callees of a function. The parameter function is the name
+// in the form that [Shown] returns. If the profile contains no such function, NewSandwich returns
+// an error.
 func NewSandwich(p *Profile, function string) (Sandwich, error) {
 	all := profiles.Functions(p.trace, p.samples)
 	name, err := functionNamed(all, function)

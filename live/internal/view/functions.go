@@ -34,7 +34,7 @@ type FunctionTable struct {
 	CutSelf   float64       `json:"cutSelf"`   // time in the functions left out
 }
 
-// NewFunctionTable returns the functions of a profile.
+// NewFunctionTable returns the table of a profile's functions.
 func NewFunctionTable(p *Profile) FunctionTable {
 	t := FunctionTable{profileHead: p.head(), Functions: []functionRow{}}
 	for i, f := range profiles.Functions(p.trace, p.samples) {

@@ -36,7 +36,8 @@ const (
 
 const failedRequests = "#/?status=error" // view of the failed requests
 
-// Losses counts lost records: in the last five minutes, and since the start of the program.
+// Losses contains numbers of lost records. Recent counts the last five minutes, and All counts the
+// time since the start of the program.
 type Losses struct{ Recent, All uint64 }
 
 // newHealth judges the requests of the last five minutes, and the losses.

@@ -30,8 +30,8 @@ type leakStack struct {
 	Frames     []string `json:"frames"`         // the innermost first
 }
 
-// NewLeakReport groups leaked goroutines by stack and span. shows reports whether the policy shows
-// a function. The search began at the time at, and lasted took.
+// NewLeakReport groups the leaked goroutines in p by stack and span. shows reports whether the
+// policy shows a function. at is the start of the search, and took is the duration of the search.
 func NewLeakReport(
 	p *profile.Profile, shows func(function string) bool, at time.Time, took time.Duration,
 ) LeakReport {

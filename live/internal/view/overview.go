@@ -41,7 +41,8 @@ type keptRow struct {
 	Reason string `json:"reason,omitempty"` // chosen, failed, slow or share
 }
 
-// NewOverview lists requests. NewOverview sorts all lists but slowest, which must be sorted.
+// NewOverview returns lists of requests. NewOverview sorts newest, background and kept in place,
+// the newest request first. The caller must sort slowest, the slowest request first.
 func NewOverview(newest, slowest, background, kept []requests.Snapshot, cache *RowCache) Overview {
 	for _, all := range [][]requests.Snapshot{newest, background, kept} {
 		newestFirst(all)
@@ -61,8 +62,8 @@ type SearchAnswer struct {
 	InMemory int       `json:"inMemory"` // all requests of the class in memory
 }
 
-// NewSearchAnswer returns the answer with the found requests. The parameters more and inMemory are
-// the fields of the answer.
+// NewSearchAnswer returns the answer to a search. found contains the requests that match. more and
+// inMemory are the values of the fields More and InMemory.
 func NewSearchAnswer(found []requests.Snapshot, more bool, inMemory int) SearchAnswer {
 	return SearchAnswer{newKeptRows(newRequestRows(found), found), more, inMemory}
 }
@@ -105,7 +106,8 @@ func split(
 	return inClass, others
 }
 
-// A RowCache remembers the rows of the last overview: most requests are listed again.
+// A RowCache stores the rows of the last overview. The next overview reuses the rows, because most
+// requests are in both overviews.
 type RowCache struct {
 	mu   sync.Mutex // guards last
 	last map[local.ID]requestRow
@@ -154,7 +156,7 @@ func newRequestRow(root *otlpenc.Span) requestRow {
 	}
 }
 
-// SinceEpoch returns the milliseconds since the epoch of Unix.
+// SinceEpoch returns the time from the epoch of Unix to t in milliseconds.
 func SinceEpoch(t time.Time) float64 { return float64(t.UnixMicro()) / 1000 }
 
 // ms returns d in milliseconds.

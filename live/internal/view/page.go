@@ -18,7 +18,7 @@ type ServiceOnly struct {
 	Service string `json:"service"` // service.name, empty before the first request
 }
 
-// NewServiceOnly returns the service of the requests.
+// NewServiceOnly returns the name of the service. The name is an attribute of the first request.
 func NewServiceOnly(all []requests.Snapshot) ServiceOnly { return ServiceOnly{serviceOf(all)} }
 
 // A CountRow is one of perfline's own counts.
@@ -32,7 +32,7 @@ type CountRow struct {
 	Now   bool   `json:"now,omitempty"`  // the present number, instead of a sum since the start
 }
 
-// NewCountRows returns a row for each count.
+// NewCountRows returns one row for each count.
 func NewCountRows(all []exporter.Count) []CountRow {
 	rows := make([]CountRow, 0, len(all))
 	for _, c := range all {
@@ -59,8 +59,8 @@ type WaitsState struct {
 	Armed   float64 `json:"armed"`             // total time for which the recorder was armed
 }
 
-// NewWaitsState describes a recorder, which may be nil. refused is the reason why clients may not
-// control the recorder, or nil.
+// NewWaitsState describes the recorder r; r may be nil. refused is the reason why clients may not
+// control the recorder. If clients may control the recorder, refused is nil.
 func NewWaitsState(r waits.Recorder, refused error) WaitsState {
 	if r == nil {
 		return WaitsState{Status: "none"}

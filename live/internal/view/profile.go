@@ -13,7 +13,7 @@ import (
 	"github.com/perfline/perfline/profiling/sessions"
 )
 
-// A Profile holds the samples of a request, a route, a timeline, a session or the last minute.
+// A Profile contains the samples of a request, a route, a timeline, a session or the last minute.
 type Profile struct {
 	trace    *profile.Trace
 	samples  iter.Seq[profile.Sample]
@@ -30,7 +30,8 @@ func OfSession(s *sessions.Session) *Profile {
 	return p
 }
 
-// OfRoute returns the profile of all requests in a session with the name of the timeline of.
+// OfRoute returns the profile of a route in a session. The profile contains the samples of all
+// timelines with the name of.Name.
 func OfRoute(s *sessions.Session, of sessions.Timeline) *Profile {
 	title := Shown(of.Name)
 	if of.FrameID >= lookup.FirstRequest {
@@ -39,7 +40,8 @@ func OfRoute(s *sessions.Session, of sessions.Timeline) *Profile {
 	return ofTimelines(s, title, func(t sessions.Timeline) bool { return t.Name == of.Name })
 }
 
-// OfTimeline returns the profile of the request with the timeline of.
+// OfTimeline returns the profile of one request in a session. The profile contains the samples of
+// all timelines with the id of.FrameID.
 func OfTimeline(s *sessions.Session, of sessions.Timeline) *Profile {
 	return ofTimelines(s, Shown(of.Name),
 		func(t sessions.Timeline) bool { return t.FrameID == of.FrameID })
@@ -50,7 +52,8 @@ func ofTimelines(s *sessions.Session, title string, in func(sessions.Timeline) b
 	return &Profile{s.Trace(), lookup.Samples(s, in), title, count, uint32(s.ID())}
 }
 
-// OfRequest returns the profile of a request in a session.
+// OfRequest returns the profile of the request q. The profile contains the samples that session s
+// took.
 func OfRequest(q requests.Request, s *sessions.Session) *Profile {
 	samples := func(yield func(profile.Sample) bool) {
 		for _, sample := range requests.Samples(q, s.Trace()) {
@@ -62,12 +65,13 @@ func OfRequest(q requests.Request, s *sessions.Session) *Profile {
 	return &Profile{s.Trace(), samples, Shown(q.Root.Name), 1, uint32(s.ID())}
 }
 
-// OfLastMinute returns the profile of t, the last minute of the continuous profiler.
+// OfLastMinute returns the profile of the last minute. t is the trace of the continuous profiler.
 func OfLastMinute(t *profile.Trace) *Profile {
 	return &Profile{trace: t, samples: slices.Values(t.Samples), title: "the last minute"}
 }
 
-// Narrow restricts a profile of the last minute to the requests with a shown name.
+// Narrow limits a profile of the last minute to the requests with a name. The parameter name is the
+// name in the form that [Shown] returns.
 func (p *Profile) Narrow(name string) {
 	p.title = "all requests " + Shown(name) + " of the last minute"
 	named := make([]bool, len(p.trace.Contexts))
@@ -98,7 +102,8 @@ func (p *Profile) filter(wanted func(*profile.Sample) bool) {
 // checkEvery is the number of samples between two checks that the client still waits.
 const checkEvery = 4096
 
-// Until ends the samples when ctx ends. Data built from the samples is incomplete then.
+// Until makes p omit all further samples when ctx ends. Data built from p is incomplete in this
+// case.
 func (p *Profile) Until(ctx context.Context) {
 	samples := p.samples
 	p.samples = func(yield func(profile.Sample) bool) {

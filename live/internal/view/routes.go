@@ -32,8 +32,9 @@ type routeRow struct {
 	FailedIn  []int    `json:"failedIn"`                    // indices of columns with failures
 }
 
-// NewRoutesData returns the figures of a table in the window w, called name. A summary contains no
-// background routes, because the program chooses their names, and no links to lists of requests.
+// NewRoutesData returns the figures of a table in the window w. name is the name of the window. If
+// summary is true, the result contains no links to lists of requests, and no background routes. The
+// program chooses the names of background routes.
 func NewRoutesData(
 	table *routes.Table, name string, w routes.Window, summary bool, lost Losses,
 ) RoutesData {
@@ -107,7 +108,8 @@ type HeatData struct {
 	Failed []uint64   `json:"failed"` // failed requests by column
 }
 
-// NewHeatData merges neighbouring rows of m until at most maxHeatRows are left.
+// NewHeatData returns the heat map m with at most maxHeatRows rows. If m contains more rows,
+// NewHeatData merges neighbouring rows.
 func NewHeatData(m routes.HeatMap) HeatData {
 	rows := max(0, len(m.Bounds)-1)
 	each := 1 // rows of m in a row

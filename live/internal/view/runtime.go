@@ -74,15 +74,16 @@ type lossRow struct {
 // A figure is a number, or NaN if the number is unknown.
 type figure float64
 
-// IsZero makes encoding/json omit an unknown figure.
+// IsZero reports whether the figure is unknown. encoding/json omits such figures.
 func (f figure) IsZero() bool { return math.IsNaN(float64(f)) }
 
-// MarshalJSON writes six digits, which is more than a chart shows.
+// MarshalJSON encodes the figure with six digits. A chart shows fewer digits.
 func (f figure) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(f), 'g', 6, 64), nil
 }
 
-// NewRuntimeHistory returns samples of an instance of the page. samples begins with the oldest.
+// NewRuntimeHistory returns the samples of one instance of the page. samples must be in the order
+// of time.
 func NewRuntimeHistory(instance string, samples []runtimestats.Sample) RuntimeHistory {
 	history := RuntimeHistory{
 		Instance: instance, Every: ms(runtimestats.Every),

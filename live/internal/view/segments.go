@@ -92,7 +92,7 @@ func (b *waitsBuilder) waitEnd(p *waits.Party) *int {
 	return &at
 }
 
-// MaxWindowColumns bounds the segments of a bar in WindowWaits.
+// MaxWindowColumns limits the number of segments of a bar in WindowWaits.
 const MaxWindowColumns = 1000
 
 // A WindowWaits holds finer bars for a part of a request.
@@ -107,8 +107,8 @@ type windowSpan struct {
 	Segments []segmentRow `json:"segments"` // of the span's goroutine, by time
 }
 
-// NewWindowWaits returns the bars of a request between two times since its start. A bar gets at
-// most columns segments.
+// NewWindowWaits returns the bars of a request between from and to. Both times count from the start
+// of the request. Each bar contains at most columns segments.
 func NewWindowWaits(q requests.Request, from, to time.Duration, columns int, has Has) WindowWaits {
 	rows := requests.Rows(q)
 	rows = rows[:min(len(rows), maxRows)]

@@ -34,8 +34,8 @@ type sessionRow struct {
 	Cost     float64 `json:"cost"`                   // estimated time spent in recording
 }
 
-// NewSessionList lists the sessions of a recorder. If refused is not nil, the list has only this
-// reason why clients may see no sessions. leaks is the list's field.
+// NewSessionList returns a list of the recorder's sessions. If refused is not nil, the list
+// contains only this error: clients may not see sessions. leaks is the value of the field Leaks.
 func NewSessionList(r *sessions.Recorder, refused error, leaks bool) SessionList {
 	l := SessionList{Sessions: []sessionRow{}, Leaks: leaks}
 	if refused != nil {
@@ -88,7 +88,7 @@ type recordedRow struct {
 	Max      float64 `json:"max"`      // longest duration of a request
 }
 
-// NewSessionContents summarizes a finished session.
+// NewSessionContents returns a summary of a finished session.
 func NewSessionContents(s *sessions.Session) SessionContents {
 	c := SessionContents{
 		ID: uint32(s.ID()), Files: available(SessionFormats, RecordedSession{Session: s}),

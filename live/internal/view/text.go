@@ -12,8 +12,9 @@ const (
 	maxValue = 1000
 )
 
-// Shown returns the beginning of s, with codes for invisible characters: see text.Escape. The
-// function shown of format.js does the same with answers of the profiler's service.
+// Shown returns the first 200 characters of s, with codes for invisible characters: see
+// text.Escape. If s is longer, an ellipsis follows. The function shown of format.js shortens
+// answers of the profiler's service in the same way.
 func Shown(s string) string {
 	name, rest := visible(s, maxName, "")
 	if rest > 0 {

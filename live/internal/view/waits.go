@@ -100,7 +100,7 @@ type sharedStack struct {
 	len   int
 }
 
-// Has reports whether the page can show a request.
+// Has reports whether the page can show the request with an id.
 type Has func(local.ID) bool
 
 // A waitsBuilder builds the waits of a request.

@@ -24,11 +24,11 @@ const (
 	overdue = 2 * time.Second
 )
 
-// An Engine samples running code. Its intervals are CPU time of a thread: a process that does
-// nothing has no samples.
+// An Engine samples running code. The interval is CPU time of a thread, so an idle process yields
+// no samples.
 //
-// The Stack of a sample has all logical frames but runtime.goexit, as in runtime/pprof. The Tag is
-// valid while something refers to it.
+// Stack contains all logical frames except runtime.goexit, as in runtime/pprof. Tag stays valid
+// while a reference to Tag exists.
 type Engine struct {
 	symbols  *sampling.Symbols
 	cpu      profiler
@@ -47,10 +47,10 @@ type Engine struct {
 
 var _ sampling.Engine = (*Engine)(nil)
 
-// New makes an engine that does not run. The error wraps [ErrUnsupported] if the runtime's labels
-// have an unknown layout, since samples name spans by labels. Start checks the log. Start waits at
-// most answerTimeout for the answer of StartCPUProfile, which takes long while a StopCPUProfile
-// writes.
+// New returns an engine that is not running. If the layout of the runtime's labels is unknown, the
+// error wraps [ErrUnsupported]. Only Start checks the log of the CPU profiler. answerTimeout limits
+// the time that Start waits for StartCPUProfile. StartCPUProfile blocks while a StopCPUProfile
+// writes a profile.
 func New(symbols *sampling.Symbols, answerTimeout time.Duration) (*Engine, error) {
 	if err := goruntime.CheckLabels(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -71,19 +71,21 @@ func newEngine(symbols *sampling.Symbols, answerTimeout time.Duration, cpu profi
 // Name returns "cpu".
 func (e *Engine) Name() profile.Engine { return profile.EngineCPU }
 
-// Period returns the time between calls of Tick. The log, for at least 1 900 deep stacks, does not
-// get full in a period. Other code that stops our profile waits at most a period.
+// Period returns the time between calls of Tick. Other code that stops our profile waits at most
+// one period. The log stores at least 1 900 deep stacks, and does not become full in a period.
 func (e *Engine) Period() time.Duration { return period }
 
-// Lost returns how many samples were dropped because the log was full or undecodable.
+// Lost returns the number of dropped samples. The engine drops samples when the log is full or
+// undecodable.
 func (e *Engine) Lost() uint64 { return e.lost }
 
-// Cost returns how long a sample stops its thread: the shortest time of sending ourselves the
-// signal and handling it. It is 0 before the first signal.
+// Cost returns how long a sample stops the sampled thread. The value is the shortest time in which
+// the process sent and handled a signal. Before the first signal, Cost returns 0.
 func (e *Engine) Cost() time.Duration { return e.cost }
 
-// Interval returns a whole fraction of a second: at most 1 s, and at least the kernel's tick, at
-// which the kernel checks timers of CPU time.
+// Interval returns the interval that the engine uses for requested. The interval is a whole
+// fraction of a second, and at most 1 s. The interval is at least the tick at which the kernel
+// checks timers of CPU time.
 func (e *Engine) Interval(requested time.Duration) time.Duration {
 	return time.Second / time.Duration(e.rate(requested))
 }
@@ -97,9 +99,12 @@ func (e *Engine) rate(requested time.Duration) int {
 	return int(min(time.Second/(requested+1)+1, time.Second/e.shortest))
 }
 
-// Start begins sampling. Its errors wrap [sampling.ErrBusy], or [ErrUnsupported] if the log is not
-// as expected; then nothing runs. After errors that also wrap [sampling.ErrTransient], a later
-// Start may succeed.
+// Start starts sampling. If Start fails for one of these reasons, the engine does not run:
+//
+//   - Other code uses the CPU profiler. The error wraps [sampling.ErrBusy].
+//   - The log is not as expected. The error wraps [ErrUnsupported].
+//
+// If the error also wraps [sampling.ErrTransient], a later Start may succeed.
 func (e *Engine) Start(interval time.Duration) error {
 	if e.interval != 0 {
 		return fmt.Errorf("the engine runs already, at an interval of %v", e.interval)
@@ -126,8 +131,9 @@ func (e *Engine) Start(interval time.Duration) error {
 	}
 }
 
-// Tick emits the samples in the log. When signals no longer arrive, it returns the same error as
-// after other code took the profiler, so that the next Start finds the cause.
+// Tick emits the samples in the log. If other code took the CPU profiler, Tick returns
+// [sampling.ErrTaken]. If signals no longer arrive, Tick returns the same error, and the next Start
+// finds the cause.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if e.interval == 0 {
 		return nil
@@ -149,10 +155,11 @@ func (e *Engine) handOver() error {
 	return e.owner.handOver()
 }
 
-// Flush is Tick.
+// Flush calls Tick.
 func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) }
 
-// Stop ends sampling.
+// Stop emits the samples that remain in the log, and stops sampling. If the engine does not run,
+// Stop cancels a pending request for the CPU profiler.
 func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	if e.interval == 0 {
 		e.owner.cancelRequest()

@@ -34,8 +34,8 @@ func (process) Signal() error {
 	return syscall.Kill(syscall.Getpid(), syscall.SIGPROF)
 }
 
-// Writing returns afterEOF if afterEOF is on the stack, else the innermost function of
-// runtime/pprof.
+// Writing returns afterEOF if afterEOF is on the stack. Otherwise Writing returns the innermost
+// function of runtime/pprof on the stack.
 func (process) Writing() string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])

@@ -13,9 +13,9 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Fill sets the stack and the labels of s from p, and reuses the memory of s. The profile must be
-// valid by [pprofpb.ParseData]. Inlined calls are symbols, too. An address without a name is the
-// symbol "unknown".
+// Fill sets the stack and the labels of s from p, and reuses the memory of s. [pprofpb.ParseData]
+// must accept the profile of p. The stack contains inlined calls, too. An address without a name
+// becomes a call with the name "unknown".
 func Fill(s *sampling.Sample, p *pprofpb.Sample, symbols *sampling.Symbols) {
 	s.Stack = s.Stack[:0]
 	for _, location := range p.Location {

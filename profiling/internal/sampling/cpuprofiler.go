@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A CPUProfiler is the CPU profiler of a process. It has no owner: engines share it with other
-// code.
+// A CPUProfiler is the CPU profiler of a process. Engines and other code share the CPU profiler,
+// because runtime/pprof records no owner.
 type CPUProfiler interface {
 	Start(w io.Writer) error // as pprof.StartCPUProfile
 	Stop()                   // as pprof.StopCPUProfile
-	// Stopper reports whether a goroutine is in Stop, and whether one waits in Stop for the
-	// profile's reader.
+	// Stopper reports whether a goroutine executes Stop. waits reports whether a goroutine in Stop
+	// waits for the reader of the profile.
 	Stopper() (called, waits bool)
 }
 
-// Process is the CPUProfiler of this process.
+// Process implements [CPUProfiler] for this process.
 type Process struct{}
 
 var _ CPUProfiler = Process{}
@@ -27,13 +27,13 @@ func (Process) Start(w io.Writer) error { return pprof.StartCPUProfile(w) }
 // Stop implements [CPUProfiler].
 func (Process) Stop() { pprof.StopCPUProfile() }
 
-// Stopped reports whether StopCPUProfile ended a profile whose rate is 0 and whose reader the
-// caller blocks. False means that only the rate was set to 0: for runtime/pprof the profile still
-// runs.
+// Stopped reports whether StopCPUProfile ended the current profile. The rate of the profile must be
+// 0, and the caller must block the reader of the profile. If Stopped returns false, other code only
+// set the rate to 0. For runtime/pprof, the profile then still runs.
 //
-// StopCPUProfile does not return while the reader is blocked, so the stacks of all goroutines show
-// the call. Stopped waits while a call waits for runtime/pprof's lock, because its effect is
-// unknown.
+// StopCPUProfile does not return while the reader is blocked. Therefore the stacks of all
+// goroutines show the call. Stopped waits while a call waits for the lock of runtime/pprof, because
+// the effect of the call is unknown.
 func Stopped(p CPUProfiler) bool {
 	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 2*time.Millisecond) {
 		switch called, waits := p.Stopper(); {
@@ -46,14 +46,15 @@ func Stopped(p CPUProfiler) bool {
 	}
 }
 
-// Stopping reports whether other code is in StopCPUProfile. Then StartCPUProfile would wait for the
-// return, and take the CPU profiler from an agent that ends one profile to begin the next.
+// Stopping reports whether other code executes StopCPUProfile. If Stopping returns true, do not
+// call StartCPUProfile. StartCPUProfile would wait, and then take the CPU profiler from an agent
+// between two profiles.
 func Stopping(p CPUProfiler) bool {
 	called, _ := p.Stopper()
 	return called
 }
 
-// StopWaits reports whether a StopCPUProfile waits for its profile's reader to end.
+// StopWaits reports whether a StopCPUProfile waits for the end of the reader of the profile.
 func StopWaits(p CPUProfiler) bool {
 	_, waits := p.Stopper()
 	return waits

@@ -6,12 +6,13 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Classify returns the kind of work of a stack, innermost frame first:
+// Classify returns the kind of work of a stack. The innermost frame is the first element of stack.
 //
 //   - Idle: the goroutine is parked.
-//   - GC: a frame is the collector's, also on a goroutine that helps the collector.
-//   - Other: the stack is empty, a frame is not Go's, or all frames are the runtime's.
-//   - Syscall: the goroutine is in a system call, or enters or leaves one.
+//   - GC: a frame belongs to the garbage collector. The goroutine may be a goroutine of the program
+//     that helps the collector.
+//   - Other: the stack is empty, a frame is not Go code, or all frames belong to the runtime.
+//   - Syscall: the goroutine is in a system call, or enters or leaves a system call.
 //   - Ordinary: all other work.
 func Classify(stack []*profile.Call) profile.Marker {
 	if len(stack) == 0 {

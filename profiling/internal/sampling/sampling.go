@@ -13,38 +13,42 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Now returns the time in nanoseconds by the runtime's monotonic clock, which also stamps the
-// runtime's CPU samples.
+// Now returns the time of the runtime's monotonic clock in nanoseconds. The runtime's CPU samples
+// use the same clock.
 func Now() int64 { return goruntime.Nanotime() }
 
-// An Engine takes samples of the process. Only the goroutine of its hub calls the methods.
+// An Engine takes samples of the process. Only the goroutine of the hub calls the methods.
 //
-//   - Start starts the engine at an interval that Interval returned. [ErrBusy] means that other
-//     code profiles: the engine does not run, and the hub's engine keeper calls Start again later.
-//     After any other error the keeper uses the fallback. After an error that wraps [ErrTransient]
-//     the keeper also tries this engine again later.
-//   - The keeper calls Tick every Period while the engine runs, and Flush to get the samples up to
-//     now. Both emit samples in the order of time. [ErrTaken], after the last samples, means that
-//     other code took the CPU profiler: the engine has stopped, and Start may be called again.
+//   - Start starts the engine. The interval must be a result of Interval.
+//   - [ErrBusy] from Start means that other code uses the CPU profiler. The engine does not run.
+//     The engine keeper of the hub calls Start again later.
+//   - After any other error, the keeper uses the fallback. If the error wraps [ErrTransient], the
+//     keeper also calls Start again later.
+//   - The keeper calls Tick every Period while the engine runs. The keeper calls Flush to receive
+//     the samples up to now. Tick and Flush emit samples in the order of time.
+//   - [ErrTaken] from Tick or Flush means that other code took the CPU profiler. The engine has
+//     emitted the last samples and has stopped. The keeper may call Start again.
 //   - Stop emits the remaining samples and stops the engine. If the engine does not run, Stop
-//     withdraws a Start that was busy, where this matters.
-//   - A Sample is valid until emit returns. The calls of its Stack stay valid while something
-//     refers to them.
+//     cancels the pending request of a busy Start.
+//   - A Sample is valid until emit returns. The calls of the stack stay valid while a reference to
+//     the calls exists.
 type Engine interface {
 	Name() profile.Engine
-	// Interval returns requested, else the next shorter interval that the engine supports, else the
-	// engine's shortest interval. A longer request never gets a shorter interval.
+	// Interval returns requested if the engine supports requested. Otherwise Interval returns the
+	// next shorter interval that the engine supports. Without a shorter interval, Interval returns
+	// the shortest interval of the engine. A longer request never results in a shorter interval.
 	Interval(requested time.Duration) time.Duration
 	Period() time.Duration
 	Start(interval time.Duration) error
 	Tick(emit func(*Sample)) error
 	Flush(emit func(*Sample)) error
 	Stop(emit func(*Sample))
-	// Lost returns the number of lost samples since the engine was made.
+	// Lost returns the number of lost samples since the creation of the engine.
 	Lost() uint64
 }
 
-// A CostMeter is an Engine that measures how long a sample stops the sampled thread.
+// A CostMeter is an Engine that measures how long a sample stops the sampled thread. Cost returns
+// this time.
 type CostMeter interface{ Cost() time.Duration }
 
 // Errors that engines return, see [Engine].
@@ -55,15 +59,16 @@ var (
 	ErrStopping  = fmt.Errorf("%w: it is being stopped", ErrBusy)
 )
 
-// A Sample is the stack of a goroutine at a moment, or of several goroutines with equal stacks.
+// A Sample records the stack of a goroutine at one time. A Sample may also record several
+// goroutines with equal stacks.
 type Sample struct {
-	At     int64              // by [Now]; the engine's estimate for a sample without a time
+	At     int64              // by [Now]; an estimate unless Since is 0
 	Since  int64              // the sample was taken between Since and At; 0 if At is exact
 	Stack  []*profile.Call    // innermost first; empty when the stack is unknown
-	Tag    unsafe.Pointer     // the goroutine's labels as the runtime has them, or nil
+	Tag    unsafe.Pointer     // the label pointer of the goroutine, or nil
 	Labels []spanlabels.Label // instead of Tag, from an engine that reads only text
 	Count  int                // goroutines or ticks in the sample, at least 1
-	Weight time.Duration      // CPU or wall time of all Count together
+	Weight time.Duration      // total CPU time or wall time of the Count goroutines or ticks
 	Marker profile.Marker
 	Cut    bool // the stack was deeper than the engine's limit
 }

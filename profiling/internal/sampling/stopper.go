@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Stopper implements [CPUProfiler] by the stacks of all goroutines. It takes time in proportion to
-// their number, and stops the world for some microseconds.
+// Stopper implements [CPUProfiler]. Stopper reads the stacks of all goroutines, so the duration
+// grows with the number of goroutines. Stopper stops the world for some microseconds.
 func (Process) Stopper() (called, waits bool) {
 	var stacks []runtime.StackRecord
 	for n, ok := runtime.GoroutineProfile(nil); !ok; {

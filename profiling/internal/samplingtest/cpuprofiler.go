@@ -12,24 +12,28 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A CPUProfiler simulates the CPU profiler of runtime and runtime/pprof, without signals: one
-// profile at a time, whose reader reads the log to its end and then writes. All waiting is by
-// channels, so that a bubble of testing/synctest controls the clock. Its methods are for the engine
-// under test; other code of the process uses [CPUProfiler.Other].
+// A CPUProfiler simulates the CPU profiler of runtime and runtime/pprof, without signals. One
+// profile runs at a time. The reader of the profile reads the log to the end, and then writes the
+// profile. The methods wait only on channels. Therefore a bubble of testing/synctest controls the
+// clock. The engine under test calls the methods. Other code of the process uses
+// [CPUProfiler.Other].
 //
-// It fails the test when the log gets a second reader, or a rate before its end was read: the
-// runtime corrupts the log then.
+// The runtime would corrupt the log in these cases, so the CPUProfiler fails the test:
+//
+//   - A second reader reads the log.
+//   - The engine sets a rate before a reader has read the end of the log.
 type CPUProfiler struct {
 	t testing.TB
 
-	// Before, if set, is called before each call of the engine, with the method's name.
+	// Before is called before each call of the engine, unless Before is nil. call is the name of
+	// the method.
 	Before func(call string)
-	// Caller is the result of Writing: the function of runtime/pprof that writes a profile.
+	// Caller is the result of Writing, a function of runtime/pprof that writes a profile.
 	Caller string
 	// Nudged is a program counter in the function that sends the signal. Each signal adds a record
 	// with this counter. 0 means that signals do not arrive.
 	Nudged uintptr
-	// Profile returns the profile that a reader writes after a log of so many words.
+	// Profile returns the profile that the reader writes. words is the number of words in the log.
 	Profile func(words int) []byte
 
 	lock chan struct{} // has an item while a goroutine holds the lock of runtime/pprof
@@ -60,7 +64,7 @@ func (l *profileLog) change() {
 	l.changed = make(chan struct{})
 }
 
-// NewCPUProfiler makes a CPUProfiler without a profile.
+// NewCPUProfiler returns a CPUProfiler that runs no profile.
 func NewCPUProfiler(t testing.TB) *CPUProfiler {
 	return &CPUProfiler{
 		t: t, Caller: "runtime/pprof.(*profileBuilder).build",
@@ -158,7 +162,7 @@ func (p *CPUProfiler) Stopper() (called, waits bool) {
 	return p.called > 0, p.waiting > 0
 }
 
-// SetRate is runtime.SetCPUProfileRate.
+// SetRate simulates runtime.SetCPUProfileRate.
 func (p *CPUProfiler) SetRate(hz int) {
 	p.before("SetRate")
 	p.mu.Lock()
@@ -185,16 +189,16 @@ func (p *CPUProfiler) setRate(hz int) {
 	}
 }
 
-// Cut returns the number of other code's profiles that the engine has ended. A profile does not
-// count if it began after the engine's last Start and Stop came right after Start: no code can ask
-// for the CPU profiler and stop it in one step.
+// Cut returns the number of profiles of other code that the engine ended. Cut ignores a profile
+// that began between Start of the engine and an immediate Stop of the engine. No code can request
+// and stop the CPU profiler in one step.
 func (p *CPUProfiler) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cut
 }
 
-// Add adds a sample to the log, if the rate is not 0.
+// Add adds a sample to the log. If the rate is 0, Add does nothing.
 func (p *CPUProfiler) Add(tag unsafe.Pointer, stack ...uintptr) {
 	words := []uint64{uint64(3 + len(stack)), uint64(sampling.Now()), 1}
 	for _, pc := range stack {
@@ -203,7 +207,7 @@ func (p *CPUProfiler) Add(tag unsafe.Pointer, stack ...uintptr) {
 	p.AddWords(words, tag)
 }
 
-// AddWords adds words with their tags to the log, if the rate is not 0.
+// AddWords adds words and tags to the log. If the rate is 0, AddWords does nothing.
 func (p *CPUProfiler) AddWords(words []uint64, tags ...unsafe.Pointer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,7 +217,7 @@ func (p *CPUProfiler) AddWords(words []uint64, tags ...unsafe.Pointer) {
 	}
 }
 
-// Read is goruntime.ReadProfile.
+// Read simulates goruntime.ReadProfile.
 func (p *CPUProfiler) Read() (data []uint64, tags []unsafe.Pointer, eof bool) {
 	p.before("Read")
 	return p.read()
@@ -245,7 +249,7 @@ func (p *CPUProfiler) read() (data []uint64, tags []unsafe.Pointer, eof bool) {
 	return nil, nil, true
 }
 
-// Nudge sends the calling thread a signal.
+// Nudge simulates a signal to the calling thread.
 func (p *CPUProfiler) Nudge() error {
 	p.before("Nudge")
 	if p.Nudged != 0 {
@@ -254,7 +258,7 @@ func (p *CPUProfiler) Nudge() error {
 	return nil
 }
 
-// Signal sends the process a signal, which a thread of no goroutine handles.
+// Signal simulates a signal to the process. A thread without a goroutine handles the signal.
 func (p *CPUProfiler) Signal() error {
 	p.before("Signal")
 	if p.Nudged != 0 {
@@ -266,17 +270,17 @@ func (p *CPUProfiler) Signal() error {
 // Writing returns Caller.
 func (p *CPUProfiler) Writing() string { return p.Caller }
 
-// Other is the CPU profiler for code beside the engine.
+// Other is the CPU profiler for code outside the engine.
 type Other struct{ p *CPUProfiler }
 
-// Other returns the CPU profiler for code beside the engine.
+// Other returns the CPU profiler for code outside the engine.
 func (p *CPUProfiler) Other() Other { return Other{p} }
 
-// Start is pprof.StartCPUProfile.
+// Start simulates pprof.StartCPUProfile.
 func (o Other) Start(w io.Writer) error { return o.p.start(w, true) }
 
-// Stop is pprof.StopCPUProfile.
+// Stop simulates pprof.StopCPUProfile.
 func (o Other) Stop() { o.p.stop(func() bool { return false }) }
 
-// SetRate is runtime.SetCPUProfileRate.
+// SetRate simulates runtime.SetCPUProfileRate.
 func (o Other) SetRate(hz int) { o.p.setRate(hz) }

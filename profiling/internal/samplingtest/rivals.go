@@ -11,7 +11,8 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A Rival is other code that uses the CPU profiler, in a way that is seen in practice.
+// A Rival is other code that uses the CPU profiler. Each Rival imitates code that exists in
+// practice.
 type Rival struct {
 	Name      string
 	StopFirst bool // as pyroscope-go does at each upload
@@ -50,7 +51,7 @@ func (r Rival) act(t *testing.T, o Other) {
 	}
 }
 
-// A ForeignProfile is the writer of other code's profile.
+// A ForeignProfile is a writer for a profile of other code.
 type ForeignProfile struct{ writes atomic.Int32 }
 
 func (f *ForeignProfile) Write(p []byte) (int, error) {
@@ -58,16 +59,17 @@ func (f *ForeignProfile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Writes returns the number of writes: one, at the end of the profile.
+// Writes returns the number of calls of Write. The profiler calls Write once, at the end of the
+// profile.
 func (f *ForeignProfile) Writes() int { return int(f.writes.Load()) }
 
-// A Gate is a writer that blocks.
+// A Gate is a writer that blocks until the test closes Open.
 type Gate struct {
-	Entered chan struct{} // closed when the profile is being written
-	Open    chan struct{} // to be closed, to unblock the writer
+	Entered chan struct{} // closed when Write begins
+	Open    chan struct{} // the test closes Open to unblock Write
 }
 
-// NewGate returns a closed gate.
+// NewGate returns a gate that blocks.
 func NewGate() *Gate { return &Gate{make(chan struct{}), make(chan struct{})} }
 
 func (g *Gate) Write(p []byte) (int, error) {
@@ -76,7 +78,8 @@ func (g *Gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WantFree fails t unless other code gets a whole profile. It takes a second of the bubble's clock.
+// WantFree fails t unless other code can take a complete profile. WantFree takes one second on the
+// clock of the bubble.
 func WantFree(t *testing.T, p *CPUProfiler) {
 	t.Helper()
 	f := &ForeignProfile{}
@@ -104,12 +107,15 @@ type ambush struct {
 // recovered from the first.
 const apart = 3
 
-// Conflicts makes rivals act before each call that an engine makes of the CPU profiler: one rival,
-// and two at calls close to each other. Whatever the rivals do at whatever moment, other code gets
-// whole profiles, nothing blocks for ever (or the bubble would end the test), and the engine
-// resumes. The engine ends no profile of other code, as [CPUProfiler.Cut] counts them.
+// Conflicts tests an engine against rivals. One rival acts before each call from the engine to the
+// CPU profiler. Conflicts repeats the test with two rivals, at calls close to each other. Conflicts
+// fails the test in these cases:
 //
-// Conflicts fails the test unless rivals acted before each of the named calls.
+//   - A profile of other code is incomplete.
+//   - The engine ends a profile of other code. See [CPUProfiler.Cut].
+//   - The engine does not resume.
+//   - A call blocks for ever. The bubble then ends the test.
+//   - No rival acted before one of the named calls.
 func Conflicts(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, calls ...string) {
 	for _, r := range Rivals {
 		t.Run(r.Name, func(t *testing.T) {

@@ -13,10 +13,11 @@ import (
 // Patience bounds the time of an answer of StartCPUProfile on the busiest machine.
 const Patience = time.Minute
 
-// Start starts an engine at its shortest interval. It fails t when the engine does not start.
+// Start starts an engine at the shortest interval. If the engine does not start, Start fails t.
+// Start tries again in these cases:
 //
-// Start tries again when the CPU profiler is in use, because an earlier profile may still end, or
-// when no signal arrives, because the process may have been stopped for seconds.
+//   - The CPU profiler is in use. An earlier profile may still end.
+//   - No signal arrives. The system may have stopped the process for seconds.
 func Start(t testing.TB, e sampling.Engine) {
 	t.Helper()
 	if err := UntilFree(func() error { return e.Start(e.Interval(0)) }); err != nil {
@@ -24,8 +25,9 @@ func Start(t testing.TB, e sampling.Engine) {
 	}
 }
 
-// UntilFree calls start until start returns another error than [sampling.ErrBusy], and returns that
-// error. It also retries [sampling.ErrTransient], ten times.
+// UntilFree calls start again while start returns [sampling.ErrBusy]. UntilFree also repeats the
+// call after [sampling.ErrTransient], at most ten times. UntilFree returns the last result of
+// start.
 func UntilFree(start func() error) error {
 	for stalls := 0; ; {
 		switch err := start(); {

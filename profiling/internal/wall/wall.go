@@ -52,7 +52,7 @@ const (
 	defaultBudget = 0.01
 )
 
-// An Engine is the wall clock's [sampling.Engine].
+// An Engine samples all goroutines by the wall clock. Engine implements [sampling.Engine].
 type Engine struct {
 	now        func() int64         // the clock of samples
 	cpu        func() time.Duration // the clock of costs
@@ -79,8 +79,8 @@ type goroutines interface {
 	profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int)
 }
 
-// New makes an engine that may use the fraction budget of one core, above 0 and at most 1; 0 means
-// 0.01.
+// New returns an engine that is not running. budget limits the share of one core that the engine
+// may use. The budget is above 0 and at most 1. 0 means 0.01.
 func New(budget float64, symbols *sampling.Symbols) (*Engine, error) {
 	if budget == 0 {
 		budget = defaultBudget
@@ -112,18 +112,18 @@ func newEngine(budget float64, symbols *sampling.Symbols, fallback error) *Engin
 // Name implements [sampling.Engine].
 func (e *Engine) Name() profile.Engine { return profile.EngineWall }
 
-// Fallback returns the reason why the engine reads the profiles of runtime/pprof, or nil if it
-// reads the runtime's records.
+// Fallback returns the reason why the engine reads the profiles of runtime/pprof. Fallback returns
+// nil if the engine reads the records of the runtime.
 func (e *Engine) Fallback() error { return e.fallback }
 
-// Interval implements [sampling.Engine]. It returns requested, but at least a millisecond.
+// Interval implements [sampling.Engine]. Interval returns requested, but at least a millisecond.
 func (e *Engine) Interval(requested time.Duration) time.Duration { return max(requested, shortest) }
 
-// Period returns the real interval: the shortest one that is not below the interval of Start and
-// stays inside the budget, up to a minute.
+// Period returns the time between ticks. The period is at least the interval of Start. If ticks use
+// more than the budget, the period becomes longer, up to a minute.
 func (e *Engine) Period() time.Duration { return e.pace.period }
 
-// Start implements [sampling.Engine]. It never fails.
+// Start implements [sampling.Engine]. Start always returns nil.
 func (e *Engine) Start(interval time.Duration) error {
 	if e.active {
 		return nil
@@ -134,8 +134,8 @@ func (e *Engine) Start(interval time.Duration) error {
 	return nil
 }
 
-// Tick implements [sampling.Engine]. It never fails. It counts missed goroutines as lost, and the
-// weights of the next tick cover their time.
+// Tick implements [sampling.Engine]. Tick always returns nil. Tick counts missed goroutines as
+// lost. The weights of the next tick include the time of the missed goroutines.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if !e.active {
 		return nil
@@ -168,10 +168,10 @@ func (e *Engine) emitGroup() {
 	e.emit(s)
 }
 
-// Flush does nothing: only ticks take samples.
+// Flush does nothing, because only ticks take samples.
 func (e *Engine) Flush(func(*sampling.Sample)) error { return nil }
 
-// Stop implements [sampling.Engine]. It emits nothing, and frees the memory of ticks.
+// Stop implements [sampling.Engine]. Stop emits no samples, and frees the memory of the ticks.
 func (e *Engine) Stop(func(*sampling.Sample)) {
 	e.active = false
 	e.goroutines = e.source()

@@ -37,7 +37,7 @@ const (
 	deepest  = 64 // calls in a stack of the runtime's CPU profiler
 )
 
-// An Engine is the fallback's [sampling.Engine].
+// An Engine samples CPU time with runtime/pprof. Engine implements [sampling.Engine].
 type Engine struct {
 	cpu           sampling.CPUProfiler
 	answerTimeout time.Duration
@@ -50,8 +50,9 @@ type Engine struct {
 
 var _ sampling.Engine = (*Engine)(nil)
 
-// New makes an engine that samples by a CPU profiler. Start waits at most answerTimeout for the
-// answer of StartCPUProfile, which takes long while a StopCPUProfile writes.
+// New returns an engine that uses cpu. The engine is not running. answerTimeout limits the time
+// that Start waits for StartCPUProfile. StartCPUProfile blocks while a StopCPUProfile writes a
+// profile.
 func New(symbols *sampling.Symbols, answerTimeout time.Duration, cpu sampling.CPUProfiler) *Engine {
 	return &Engine{cpu: cpu, answerTimeout: answerTimeout, symbols: symbols}
 }
@@ -65,7 +66,8 @@ func (e *Engine) Interval(time.Duration) time.Duration { return interval }
 // Period returns a second.
 func (e *Engine) Period() time.Duration { return period }
 
-// Start implements [sampling.Engine]. It ignores the interval, which is always 10 ms.
+// Start implements [sampling.Engine]. Start ignores the interval, because the interval is always 10
+// ms.
 func (e *Engine) Start(time.Duration) error {
 	if e.window != nil {
 		return nil
@@ -100,8 +102,8 @@ type startAnswer struct {
 	err    error
 }
 
-// Tick implements [sampling.Engine]. It ends the window, begins the next one and emits the samples
-// of the first.
+// Tick implements [sampling.Engine]. Tick ends the current window and begins the next window. Then
+// Tick emits the samples of the ended window.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if e.window == nil {
 		return nil
@@ -118,7 +120,7 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	return err
 }
 
-// Flush implements [sampling.Engine]. It is a Tick, and costs as much.
+// Flush implements [sampling.Engine]. Flush calls Tick.
 func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) }
 
 // Stop implements [sampling.Engine].
@@ -140,8 +142,8 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	e.sample = sampling.Sample{}
 }
 
-// Lost implements [sampling.Engine]. It counts the samples that the profiles report as lost, and 1
-// for an unreadable profile.
+// Lost implements [sampling.Engine]. Lost adds up the lost samples that the profiles report. An
+// unreadable profile counts as one lost sample.
 func (e *Engine) Lost() uint64 { return e.lost }
 
 func (e *Engine) emit(w *window, emit func(*sampling.Sample)) {
@@ -202,7 +204,7 @@ func begin(cpu sampling.CPUProfiler) (*window, error) {
 	return w, nil
 }
 
-// Write implements [io.Writer] for runtime/pprof. The first call comes when any code has set the
+// Write implements [io.Writer] for runtime/pprof. The first call occurs after any code has set the
 // rate to 0.
 func (w *window) Write(p []byte) (int, error) {
 	if w.endedAt.CompareAndSwap(0, sampling.Now()) {

@@ -10,12 +10,12 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Root identifies a wanted request by its local root span.
+// A Root identifies a request to analyse by its local root span.
 type Root struct {
 	TraceID trace.TraceID
 	SpanID  trace.SpanID
 
-	// Duration is the root's duration by its span. With 0, the trace decides.
+	// Duration is the duration of the root span. With 0, Read uses the times in the trace.
 	Duration time.Duration
 }
 
@@ -45,14 +45,15 @@ func (r Root) fit(start, end xtrace.Time) (from, to xtrace.Time) {
 }
 
 // Read returns the requests of the wanted roots in the execution trace r, in the order of wanted.
-// It reads r from the beginning, twice. Roots without start and end in the trace are left out.
+// Read omits a root if the trace contains no note of the root. Read reads r twice, from the
+// beginning.
 //
-// An error says that the trace is malformed, or cut. The requests are valid then, too: a root
-// without a readable end is Unended. A cut in the first bytes of a generation looks like the end of
-// the trace, except in the first generation.
+// An error means that the trace is malformed or cut. The returned requests are valid in this case,
+// too. A root without a readable end is Unended. Read cannot detect a cut in the first bytes of a
+// generation, except in the first generation.
 //
-// Read calls pause, unless it is nil, at least once in every millisecond of its own work, so that
-// the caller can sleep in pause. A panic of pause passes through Read, to stop it.
+// Read calls pause at least once in every millisecond of its own work. The caller can sleep in
+// pause. pause may be nil. A panic of pause stops Read and passes through Read.
 func Read(r io.ReadSeeker, wanted []Root, pause func()) (requests []waits.Request, err error) {
 	if len(wanted) == 0 {
 		return nil, nil

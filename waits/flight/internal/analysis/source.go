@@ -85,7 +85,7 @@ func (s *source) events(f func(*xtrace.Event)) error {
 // batches of a generation before the first event.
 const bytesPerPause = 64 << 10
 
-// Read implements io.Reader for the decoder.
+// Read implements io.Reader for the decoder. Read calls pause before each 64 KiB.
 func (s *source) Read(p []byte) (int, error) {
 	if s.unread <= 0 {
 		s.unread = bytesPerPause
