@@ -276,6 +276,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	otel.SetLogger(logr.New(r))
 	p.tracing = startTracing(c, res, p.Logs(), to, vars)
 
+	warnOfEarlier(c, otel.GetTracerProvider())
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
 	if c.Waits != nil {

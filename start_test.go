@@ -24,6 +24,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
@@ -221,7 +222,7 @@ func testGivenExporters(t *testing.T, start starter) {
 	pl, ctx, log := start(t, given)
 	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "s")
 	span.End()
-	if err := pl.Shutdown(patient(t)); err != nil || pl.Stats().Delivery.Delivered != 1 || log.Len() > 0 {
+	if err := pl.Shutdown(patient(t)); err != nil || pl.Stats().Delivery.Delivered != 1 || len(linesOf(log.String())) > 0 {
 		t.Errorf("%v, %+v, logged %s", err, pl.Stats().Delivery, log)
 	}
 	if n := shut.Load(); n != 2 {
@@ -499,4 +500,31 @@ type hangingSender struct{ stop chan struct{} }
 func (s hangingSender) Send(context.Context, []byte) exporter.Answer {
 	<-s.stop
 	return exporter.Answer{}
+}
+
+// A provider that the program set before Start is one log line, unless Start uses it.
+func TestProviderBeforeStart(t *testing.T) {
+	before := otel.GetTracerProvider()
+	t.Cleanup(func() { otel.SetTracerProvider(before) })
+	sdk := sdktrace.NewTracerProvider()
+	t.Cleanup(func() { _ = sdk.Shutdown(context.Background()) })
+	for _, c := range []struct {
+		name   string
+		set    trace.TracerProvider
+		config perfline.Config
+		want   string
+	}{
+		{"no-op", noop.NewTracerProvider(), perfline.Config{}, "provider=noop.TracerProvider"},
+		{"the SDK's", sdk, perfline.Config{}, "provider=*trace.TracerProvider"},
+		{"the one of Start", sdk, perfline.Config{TracerProvider: sdk}, ""},
+		{"perfline's", bridge.NewTracerProvider(bridge.TracerProviderConfig{}), perfline.Config{}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			otel.SetTracerProvider(c.set)
+			_, _, log := start(t, c.config)
+			if got := log.String(); strings.Count(got, earlierProvider) != min(1, len(c.want)) || !strings.Contains(got, c.want) {
+				t.Errorf("logged %q, want one line with %q", got, c.want)
+			}
+		})
+	}
 }

@@ -3,6 +3,8 @@ package perfline
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -58,6 +60,22 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 	provider := bridge.NewTracerProvider(p)
 	return &tracing{provider: provider, keeps: !c.Keep.Off, stats: provider.Stats,
 		flush: provider.ForceFlush, shutdown: provider.Shutdown}
+}
+
+// warnOfEarlier logs that the program set a tracer provider before Start. OpenTelemetry's tracers
+// forward to the first provider of the process for ever.
+func warnOfEarlier(c Config, earlier trace.TracerProvider) {
+	const initial = "go.opentelemetry.io/otel/internal/global"
+	switch of := reflect.Indirect(reflect.ValueOf(earlier)); {
+	case !of.IsValid(), of.Type().PkgPath() == initial, earlier == trace.TracerProvider(c.TracerProvider):
+		return
+	}
+	switch earlier.(type) {
+	case *bridge.TracerProvider, *spanlabels.TracerProvider:
+		return // of an earlier Start
+	}
+	c.Logger.Warn("perfline: the program set a tracer provider before perfline.Start: tracers that packages made before Start use that provider; call perfline.Start first, or set Config.TracerProvider",
+		"provider", fmt.Sprintf("%T", earlier))
 }
 
 // askRecorder returns a function that reports slow requests to a recorder. askRecorder puts an

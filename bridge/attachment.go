@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/bridge/internal/attributes"
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/spanlabels"
@@ -62,17 +63,32 @@ func spanOf(active any) trace.Span {
 	return noop.Span{}
 }
 
-// Under returns the destination of entries under a span of another provider.
-func (a *attachment) Under(active any) (to record.Destination) {
-	switch reflect.TypeOf(active) { // a call of an SDK span would take its lock
-	case sdkTypes.recording:
-		return record.ToSpan
-	case sdkTypes.dropped:
-		return record.ToObservers
+// Under implements [record.Tracer]. Entries under a span of another provider belong to the innermost
+// span of perfline's provider above. If the SDK makes the request's spans, entries under a no-op
+// span belong to the open span with the same id, or to the server span.
+func (a *attachment) Under(ctx context.Context, active any) (above any, to record.Destination) {
+	if a.requests != nil { // the SDK makes the spans; a call of an SDK span would take its lock
+		switch reflect.TypeOf(active) {
+		case sdkTypes.recording:
+			return nil, record.ToSpan
+		case sdkTypes.dropped:
+			return nil, record.ToObservers
+		}
 	}
 	a.try(func() {
 		span := spanOf(active)
-		switch sc := span.SpanContext(); {
+		if own, _ := spanAbove(ctx, span); own != nil {
+			above = own
+			return
+		}
+		sc := span.SpanContext()
+		if sc.IsValid() && !sc.IsRemote() && !span.IsRecording() {
+			if open := a.openSpan(ctx, sc); open != nil {
+				above, to = open, record.ToSpan
+				return
+			}
+		}
+		switch {
 		case !sc.IsValid():
 		case sc.IsSampled(), span.IsRecording():
 			to = record.ToSpan
@@ -80,7 +96,21 @@ func (a *attachment) Under(active any) (to record.Destination) {
 			to = record.ToObservers
 		}
 	})
-	return to
+	return above, to
+}
+
+// openSpan returns the recording span with the ids of sc, or the recording server span of the
+// request in ctx, or nil.
+func (a *attachment) openSpan(ctx context.Context, sc trace.SpanContext) trace.Span {
+	if a.requests != nil {
+		if open := a.requests.Get(sc).span; open != nil && open.IsRecording() {
+			return open
+		}
+	}
+	if server := serving.ServerSpan(ctx); server != nil && server.IsRecording() {
+		return server
+	}
+	return nil
 }
 
 // IDs returns the ids of a span. If the span has no method Parent, the parent id is the span's id.
@@ -123,9 +153,20 @@ func (a *attachment) Mark(active any, name string, at time.Time, attrs []slog.At
 	case event:
 	case sc.IsRemote():
 		a.stats[marksWithoutSpan].Add(1)
+	case reflect.TypeOf(active) != sdkTypes.recording && !isOwn(active):
+		a.stats[marksUnderNoOp].Add(1)
 	default:
 		a.stats[marksAfterEnd].Add(1)
 	}
+}
+
+// isOwn reports whether a span is of a TracerProvider.
+func isOwn(span any) bool {
+	switch span.(type) {
+	case *recordedSpan, *droppedSpan:
+		return true
+	}
+	return false
 }
 
 // addEvent adds an event to a span. addEvent returns false if the span has certainly ended.
@@ -174,6 +215,12 @@ func (a *attachment) Measure(active any, m record.Measured) {
 func (a *attachment) Start(ctx context.Context, to record.Destination, name string,
 	start time.Time) (context.Context, record.Opened) {
 	parent := trace.SpanFromContext(ctx)
+	if !isOwn(parent) {
+		if above, _ := a.Under(ctx, parent); above != nil {
+			parent = spanOf(above)
+			ctx = trace.ContextWithSpan(ctx, parent)
+		}
+	}
 	if p, ok := parent.(*recordedSpan); ok && to == record.ToUnit {
 		return p.startMeasure(ctx, name, start)
 	}
@@ -202,6 +249,10 @@ func (a *attachment) tracerUnder(parent trace.Span) trace.Tracer {
 		return a.tracer()
 	}
 	p := parent.TracerProvider()
+	switch reflect.TypeOf(p) {
+	case noOpTypes.ofPackage, noOpTypes.ofContext: // the span makes no children
+		return a.tracer()
+	}
 	sdk, ok := p.(*sdktrace.TracerProvider)
 	if !ok {
 		return scope.Tracer(p)
@@ -261,6 +312,14 @@ func (o *openedSpan) End(at time.Time, attrs []slog.Attr) record.Span {
 // The types of the SDK's recording spans and of its dropped spans. Both are nil if the SDK has one
 // type for both.
 var sdkTypes struct{ recording, dropped reflect.Type }
+
+// The types of OpenTelemetry's no-op providers: of package noop, and of a span that is only known by
+// its context.
+var noOpTypes = struct{ ofPackage, ofContext reflect.Type }{
+	reflect.TypeFor[noop.TracerProvider](),
+	reflect.TypeOf(trace.SpanFromContext(trace.ContextWithSpanContext(context.Background(),
+		trace.SpanContext{})).TracerProvider()),
+}
 
 // The key that OpenTelemetry's API uses for the active span in a context.
 var spanKey any

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -22,6 +23,10 @@ type droppedSpan struct {
 	foreignTrace bool         // see parentContext
 	root         *droppedSpan // the local root, perhaps s itself; nil if the local root is recorded
 
+	// above is the recorded span of the provider that contains s, if the sampler dropped s because
+	// of a span of another provider between s and above. Entries under s are entries under above.
+	above *recordedSpan
+
 	// The unit of the recorded span above. A dropped local root makes a unit on the first use.
 	unit atomic.Pointer[record.Unit]
 }
@@ -30,6 +35,13 @@ func (s *droppedSpan) SpanContext() trace.SpanContext { return s.spanContext }
 func (s *droppedSpan) SpanKind() trace.SpanKind       { return s.kind }
 
 func (s *droppedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
+
+// SetName finds the route of the request that contains a server span: see [record.Unit.FoundRoute].
+func (s *droppedSpan) SetName(name string) {
+	if u := s.unitOwner().unit.Load(); u != nil && s.root != s && s.kind == trace.SpanKindServer {
+		u.FoundRoute(routeOf(name, nil))
+	}
+}
 
 // Ended reports whether the span has ended.
 func (s *droppedSpan) Ended() bool { return s.ended.Load() }
@@ -60,11 +72,28 @@ func (c *droppedContext) Value(key any) any {
 	if key == spanKey {
 		return &c.span
 	}
+	switch key.(type) {
+	case record.ContextKey:
+		return &c.span.Unit().Timeline
+	case record.ActiveKey:
+		return &c.span
+	}
 	return c.Context.Value(key)
 }
 
-// Place implements [record.Active]. Only observers receive the entries of a dropped span.
+// SetStatus marks the request as failed if the status is an error.
+func (s *droppedSpan) SetStatus(code codes.Code, _ string) {
+	if s.above != nil && code == codes.Error && !s.Ended() {
+		s.above.Unit().Failed.Store(true)
+	}
+}
+
+// Place implements [record.Active]. Only observers receive the entries of a dropped span, unless s
+// is below a recorded span of the request.
 func (s *droppedSpan) Place() (*record.Timeline, record.Span, record.Destination, record.Tracer) {
+	if s.above != nil {
+		return s.above.Place()
+	}
 	timeline := s.tracer.provider.timeline
 	if timeline.Watched() || s.unitOwner().unit.Load() != nil {
 		timeline = &s.Unit().Timeline

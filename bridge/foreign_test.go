@@ -262,8 +262,8 @@ func TestForeignSpanOfAnotherTime(t *testing.T) {
 	})
 }
 
-// A measure under a span that is only known by its context has no span of its own, and no ids of one.
-func TestMeasureWithoutASpanHasNoID(t *testing.T) {
+// A measure under a span that is only known by its context is a child of that span.
+func TestMeasureUnderASpanContext(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	tp := sdktrace.NewTracerProvider()
 	tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl, TracerProvider: tp}))
@@ -272,7 +272,7 @@ func TestMeasureWithoutASpanHasNoID(t *testing.T) {
 	_, timing := marks.Start(observer.NewContext(trace.ContextWithSpanContext(t.Context(), parent), tl), "m")
 	timing.End()
 	entries := tl.Entries()
-	if len(entries) != 1 || (*record.Entry)(&entries[0]).Span().Self != (record.ID{}) || (*record.Entry)(&entries[0]).Span().Parent != record.ID(parent.SpanID()) {
-		t.Errorf("entries %v with the ids %+v, want one without an id of its own, under the parent", entries, (*record.Entry)(&entries[0]).Span())
+	if len(entries) != 1 || (*record.Entry)(&entries[0]).Span().Self == (record.ID{}) || (*record.Entry)(&entries[0]).Span().Parent != record.ID(parent.SpanID()) {
+		t.Errorf("entries %v with the ids %+v, want one with an id of its own, under the parent", entries, (*record.Entry)(&entries[0]).Span())
 	}
 }

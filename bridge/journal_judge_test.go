@@ -195,7 +195,9 @@ func (j *journalJudge) start(under int) {
 		case 2:
 			ctx = trace.ContextWithRemoteSpanContext(ctx, remoteSpan(0))
 		case 3:
-			tracer = s.foreign.Tracer("foreign")
+			if j.keeps { // beside the SDK, what is below is not the request's: TestAnotherProvidersSpanInBetween
+				tracer = s.foreign.Tracer("foreign")
+			}
 		}
 		ctx, span := tracer.Start(ctx, name, options...)
 		s.contexts, s.spans = append(s.contexts, ctx), append(s.spans, span)

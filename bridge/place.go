@@ -99,8 +99,11 @@ func (c *spanContext) Value(key any) any {
 	if key == spanKey {
 		return c.span
 	}
-	if _, ok := key.(record.ContextKey); ok {
+	switch key.(type) {
+	case record.ContextKey:
 		return &c.span.Unit().Timeline
+	case record.ActiveKey:
+		return c.span
 	}
 	return c.span.label.Value(c.Context, key)
 }

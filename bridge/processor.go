@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/otlpenc"
@@ -58,11 +59,17 @@ type Processor struct {
 	stopped    atomic.Bool
 }
 
-// A requestTable maps each open span to the timeline of its request. All processors of a timeline
-// share one table, so that a span with two processors becomes one entry.
+// A requestTable contains the open spans of requests. All processors of a timeline share one table,
+// so that a span with two processors becomes one entry.
 type requestTable struct {
-	underway.Table[record.Timeline]
+	underway.Table[openSpan]
 	users atomic.Int32
+}
+
+// An openSpan is an open span and the timeline of the span's request.
+type openSpan struct {
+	timeline *record.Timeline
+	span     trace.Span
 }
 
 // requestsOf returns the table of the processors that are attached to t, or a new table.
@@ -125,7 +132,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		return
 	}
 	if t := record.FromContext(parent); t.Parent() != nil && processTimeline(t) == p.timeline {
-		p.attachment.requests.Put(s.SpanContext(), t)
+		p.attachment.requests.Put(s.SpanContext(), openSpan{t, s})
 	}
 }
 
@@ -140,8 +147,11 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.InstrumentationScope().Name == scope.Name {
 		return
 	}
-	if t := p.attachment.requests.Take(s.SpanContext()); t != nil {
+	if t := p.attachment.requests.Take(s.SpanContext()).timeline; t != nil {
 		sc := s.SpanContext()
+		if u := t.Unit(); u != nil && s.SpanKind() == trace.SpanKindServer {
+			u.FoundRoute(routeOf(s.Name(), s.Attributes()))
+		}
 		t.Show(record.SpanIDs{Trace: sc.TraceID(), Self: record.ID(sc.SpanID()),
 			Parent: record.ID(s.Parent().SpanID())}, describe(s))
 	}
@@ -167,6 +177,21 @@ func (p *Processor) Stats() Stats {
 	s := p.attachment.stats.read(p.timeline, p.attachment.logs)
 	s.SpansOffTimeline = p.attachment.requests.Evicted()
 	return s
+}
+
+// routeOf returns the route of a server span of HTTP, or "". The route is the name's part after the
+// method, such as "GET /items/{id}", or the attribute http.route. otelhttp sets the attribute before
+// the handler, and the name once more after the handler.
+func routeOf(name string, attrs []attribute.KeyValue) string {
+	if _, target, ok := strings.Cut(name, " "); ok && strings.HasPrefix(target, "/") {
+		return target
+	}
+	for _, kv := range attrs {
+		if kv.Key == semconv.HTTPRouteKey {
+			return kv.Value.AsString()
+		}
+	}
+	return ""
 }
 
 // describe returns the timeline entry of an ended span.

@@ -185,48 +185,46 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// Another provider's span may come in between: an own root, a span of the SDK, an own child. Each mark is on the span under which it
-// was made, and each measure is of the provider of its parent.
+// The SDK makes the spans of the request, and another provider of the SDK makes a span in between. Each mark is on the span under which it was
+// made, and each measure is of the provider of its parent.
 func TestAnotherProvidersSpanInBetween(t *testing.T) {
-	overAll(t, func(t *testing.T, open func(bothproviders.Options) *rig) {
-		r := open(bothproviders.Options{})
-		got := &recorder{}
-		other := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(got))
-		rootCtx, root := r.tracer.Start(r.ctx, "root")
-		marks.Mark(rootCtx, "in root")
-		otherCtx, foreign := other.Tracer("t").Start(rootCtx, "foreign")
-		marks.Mark(otherCtx, "in foreign")
-		marks.Time(otherCtx, "leaf of foreign").End()
-		startedCtx, started := marks.Start(otherCtx, "started")
-		marks.Mark(startedCtx, "in started")
-		childCtx, child := r.tracer.Start(startedCtx, "child")
-		marks.Mark(childCtx, "in child")
-		marks.Time(childCtx, "leaf of child").End()
-		marks.Mark(rootCtx, "in root again")
-		child.End()
-		started.End()
-		foreign.End()
-		root.End()
-		r.flush(t)
-		for name, c := range map[string]struct {
-			got    *recorder
-			parent trace.SpanContext
-			events []string
-		}{
-			"root":            {r.got, trace.SpanContext{}, []string{"in root", "in root again"}},
-			"foreign":         {got, root.SpanContext(), []string{"in foreign"}},
-			"leaf of foreign": {got, foreign.SpanContext(), nil},
-			"started":         {got, foreign.SpanContext(), []string{"in started"}},
-			"child":           {r.got, trace.SpanContextFromContext(startedCtx), []string{"in child"}},
-			"leaf of child":   {r.got, child.SpanContext(), nil},
-		} {
-			s := c.got.one(t, name)
-			if s.Parent().SpanID() != c.parent.SpanID() || !slices.Equal(events(s), c.events) {
-				t.Errorf("%q has the parent %v and the events %v, want %v and %v", name, s.Parent().SpanID(), events(s), c.parent.SpanID(), c.events)
-			}
+	r := newRig(t, bothproviders.SDK, bothproviders.Options{})
+	got := &recorder{}
+	other := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(got))
+	rootCtx, root := r.tracer.Start(r.ctx, "root")
+	marks.Mark(rootCtx, "in root")
+	otherCtx, foreign := other.Tracer("t").Start(rootCtx, "foreign")
+	marks.Mark(otherCtx, "in foreign")
+	marks.Time(otherCtx, "leaf of foreign").End()
+	startedCtx, started := marks.Start(otherCtx, "started")
+	marks.Mark(startedCtx, "in started")
+	childCtx, child := r.tracer.Start(startedCtx, "child")
+	marks.Mark(childCtx, "in child")
+	marks.Time(childCtx, "leaf of child").End()
+	marks.Mark(rootCtx, "in root again")
+	child.End()
+	started.End()
+	foreign.End()
+	root.End()
+	r.flush(t)
+	for name, c := range map[string]struct {
+		got    *recorder
+		parent trace.SpanContext
+		events []string
+	}{
+		"root":            {r.got, trace.SpanContext{}, []string{"in root", "in root again"}},
+		"foreign":         {got, root.SpanContext(), []string{"in foreign"}},
+		"leaf of foreign": {got, foreign.SpanContext(), nil},
+		"started":         {got, foreign.SpanContext(), []string{"in started"}},
+		"child":           {r.got, trace.SpanContextFromContext(startedCtx), []string{"in child"}},
+		"leaf of child":   {r.got, child.SpanContext(), nil},
+	} {
+		s := c.got.one(t, name)
+		if s.Parent().SpanID() != c.parent.SpanID() || !slices.Equal(events(s), c.events) {
+			t.Errorf("%q has the parent %v and the events %v, want %v and %v", name, s.Parent().SpanID(), events(s), c.parent.SpanID(), c.events)
 		}
-		if s := r.stats(); s.MarkEvents != 5 || s.MeasureSpans != 3 || s.Lost() != 0 {
-			t.Errorf("stats %+v, want 5 events and 3 measures", s)
-		}
-	})
+	}
+	if s := r.stats(); s.MarkEvents != 5 || s.MeasureSpans != 3 || s.Lost() != 0 {
+		t.Errorf("stats %+v, want 5 events and 3 measures", s)
+	}
 }

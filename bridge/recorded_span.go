@@ -238,6 +238,9 @@ func (s *recordedSpan) end(at time.Time) {
 	case s.root:
 		unit.End(s)
 	default:
+		if s.kind == uint8(trace.SpanKindServer) {
+			unit.FoundRoute(routeOf(s.name, s.attributes))
+		}
 		unit.EndSpan(s, s.entryType(), nil)
 	}
 	s.tracer.provider.onEnd(s)

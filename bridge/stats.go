@@ -20,11 +20,17 @@ type Stats struct {
 	OtherSpans       uint64 // other spans that a TracerProvider handed over
 	MarksWithoutSpan uint64 // marks without a local span and a LogOutput: only timeline entries
 	MarksAfterEnd    uint64 // lost marks: made after their span's end
+	MarksUnderNoOp   uint64 // lost marks: under a span of another package that records nothing
 	MarksOverLimit   uint64 // lost marks in journals: over their span's limit of events
 	MarksOfOpenSpans uint64 // lost marks: their span was open at Shutdown, or too many waited
 	MarksDropped     uint64 // lost marks: the timeline or the request's journal was full
 
 	Requests RequestStats // the decisions of a TracerProvider's KeepPolicy
+
+	// SpansUnderUnsampled counts spans that the sampler dropped in a sampled request, because a span
+	// of another provider above them is not sampled. The marks and measures under these spans
+	// belong to the request.
+	SpansUnderUnsampled uint64
 
 	// SpansOffTimeline counts spans of the SDK that are missing on the request's timeline, because
 	// too many spans were open.
@@ -55,7 +61,7 @@ type RequestStats struct {
 
 // Lost returns the number of lost marks.
 func (s Stats) Lost() uint64 {
-	return s.MarksAfterEnd + s.MarksOverLimit + s.MarksOfOpenSpans + s.MarksDropped
+	return s.MarksAfterEnd + s.MarksUnderNoOp + s.MarksOverLimit + s.MarksOfOpenSpans + s.MarksDropped
 }
 
 // The counters, named after the fields of [Stats] and [RequestStats].
@@ -67,6 +73,8 @@ const (
 	marksWithoutSpan
 	marksAfterEnd
 	marksOverLimit
+	marksUnderNoOp
+	spansUnderUnsampled
 	requestsOverCeiling
 	requestsUntracked
 	requestsExported
@@ -98,10 +106,14 @@ func (c *counters) read(t *record.Timeline, logs *markLogs) Stats {
 		OtherSpans:       c[otherSpans].Load(),
 		MarksWithoutSpan: c[marksWithoutSpan].Load() + u.MarksWithoutSpan,
 		MarksAfterEnd:    c[marksAfterEnd].Load() + u.MarksAfterEnd,
+		MarksUnderNoOp:   c[marksUnderNoOp].Load(),
 		MarksOverLimit:   c[marksOverLimit].Load() + u.MarksOverLimit,
 		MarksOfOpenSpans: u.MarksOfOpenSpans,
 		MarksDropped:     u.MarksDropped,
 		Panics:           t.Panics(),
+
+		SpansUnderUnsampled: c[spansUnderUnsampled].Load(),
+
 		Requests: RequestStats{
 			Chosen: kept(local.KeptForProgram), Failed: kept(local.KeptForFailure),
 			Slow: kept(local.KeptForTime), Share: kept(local.KeptForShare),

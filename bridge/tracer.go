@@ -64,8 +64,8 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 		ctx = context.Background()
 	}
 	name = record.Name(name)
-	active := trace.SpanFromContext(ctx)
-	parent, unit, droppedRoot := t.parent(active, cfg)
+	active, between := t.provider.activeSpan(ctx)
+	parent, unit, droppedRoot := t.parent(active, between, cfg)
 	foreignTrace := !cfg.newRoot && hasForeignTrace(active)
 	samplingCtx := ctx
 	if cfg.newRoot {
@@ -100,6 +100,10 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 			droppedRoot, foreignTrace
 		if root {
 			s.root = s
+		}
+		if between.IsValid() && !between.IsSampled() && unit != nil {
+			s.above, _ = active.(*recordedSpan)
+			t.provider.attachment.stats[spansUnderUnsampled].Add(1)
 		}
 		s.unit.Store(unit)
 		return c, s
@@ -138,18 +142,55 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 	return started, s
 }
 
+// activeSpan returns the active span of ctx. If the active span is of another package, in the trace
+// of a span of p above, activeSpan returns the span of p, and the context of the other span as
+// between. A no-op span has the ids of the span above.
+func (p *TracerProvider) activeSpan(ctx context.Context) (active trace.Span,
+	between trace.SpanContext) {
+	active = trace.SpanFromContext(ctx)
+	if isOwn(active) {
+		return active, trace.SpanContext{}
+	}
+	own, sc := spanAbove(ctx, active)
+	if own == nil || own.TracerProvider() != p {
+		return active, trace.SpanContext{}
+	}
+	return own, sc
+}
+
+// spanAbove returns the innermost span of perfline's providers above active, which is a span of
+// another package. spanAbove also returns the context of active. If active is invalid, remote or of
+// another trace, the program has left the request, and spanAbove returns nil.
+func spanAbove(ctx context.Context, active trace.Span) (own trace.Span, sc trace.SpanContext) {
+	above, ok := record.ActiveAbove(ctx).(trace.Span)
+	if !ok {
+		return nil, sc
+	}
+	sc = active.SpanContext()
+	if !sc.IsValid() || sc.IsRemote() || sc.TraceID() != above.SpanContext().TraceID() {
+		return nil, sc
+	}
+	return above, sc
+}
+
 // parent returns the context of the active span, unless the new span is a root. For an active span
 // of the same provider, parent also returns the unit of the recorded local root, or the dropped
-// local root. The active span counts a new root as a child.
+// local root. The active span counts a new root as a child. If between is valid, between is the
+// parent, and the new span belongs to the unit of the active span.
 //
 // A request is a unit of its own, also under a span that the program has around all requests. Only
 // a unit above that already serves the request is the request's unit.
-func (t *tracer) parent(active trace.Span, cfg *spanStart) (sc trace.SpanContext, unit *record.Unit,
-	dropped *droppedSpan) {
+func (t *tracer) parent(active trace.Span, between trace.SpanContext, cfg *spanStart) (
+	sc trace.SpanContext, unit *record.Unit, dropped *droppedSpan) {
 	var activeUnit *record.Unit
 	switch s := active.(type) {
 	case *recordedSpan:
-		sc, unit = s.spanContext, s.addChild(s.tracer.provider == t.provider && !cfg.newRoot)
+		sc, unit = s.spanContext, nil
+		if between.IsValid() {
+			unit = s.Unit()
+		} else {
+			unit = s.addChild(s.tracer.provider == t.provider && !cfg.newRoot)
+		}
 		activeUnit = unit
 	case *droppedSpan:
 		sc = s.spanContext
@@ -164,6 +205,9 @@ func (t *tracer) parent(active trace.Span, cfg *spanStart) (sc trace.SpanContext
 	}
 	if cfg.newRoot {
 		return trace.SpanContext{}, nil, nil
+	}
+	if between.IsValid() {
+		sc = between
 	}
 	if cfg.kind == trace.SpanKindServer {
 		served := false // by bridgehttp or bridgegrpc

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -94,9 +95,10 @@ type Server struct {
 // The middleware records less if the request's context already contains a span of this process:
 //
 //   - Another instrumentation's server span, such as a span of otelhttp, remains the request's
-//     span. The middleware adds a timeline, a navigation entry and Server-Timing, but no second
-//     span and no metrics. A span that the SDK's sampler dropped counts as a server span, because
-//     the SDK hides the span's kind.
+//     span. The middleware adds the route to the span: the name and the attribute http.route. The
+//     middleware also adds a timeline, a navigation entry and Server-Timing, but no second span and
+//     no metrics. A span that the SDK's sampler dropped counts as a server span, because the SDK
+//     hides the span's kind.
 //   - If a middleware already serves the request, the request passes unchanged. For example, the
 //     handler is wrapped twice, or calls another wrapped handler.
 //   - Any other span, such as the program's own span in the server's BaseContext, is the parent of
@@ -124,6 +126,10 @@ type Server struct {
 // client.address, url.scheme and server.address come from the proxies' headers Forwarded,
 // X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. [Server].IgnoreForwarded disables these
 // headers.
+//
+// After the request, the Pattern of the request that the middleware received contains the route.
+// Other instrumentation around the middleware, such as otelhttp, reads the Pattern for the name of
+// the span and for the metrics.
 //
 // Wrap the mux itself. Some handlers copy the request, such as http.TimeoutHandler. Between the
 // middleware and the mux, such a handler hides the mux's pattern from the middleware.
@@ -181,6 +187,8 @@ type request struct {
 	ownsTimeline bool          // the middleware made the timeline, and closes it
 	method       string        // a known method, or otherMethod
 	scheme       string        // url.scheme; empty with a foreign span
+	pattern      string        // of the request when it arrived, by a mux around the middleware
+	route        string        // known at the end
 	incoming     *http.Request // set only while the span starts
 	bytesRead    atomic.Int64  // of the request's body
 	body         requestBody
@@ -224,6 +232,7 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		inner.Body = &q.body
 	}
 	q.timing.trailers = m.ServerTiming.trailers(r)
+	q.pattern = r.Pattern
 	q.response.request = q
 	q.response.arrival.begin(q, r)
 	returned := false
@@ -232,6 +241,9 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Pattern = inner.Pattern             // outer handlers may read the pattern
 		p := recover()                        // nil also after runtime.Goexit
 		q.complete(inner, returned, p)
+		if strings.Contains(q.route, "/") && q.route != matchedRoute(inner) {
+			r.Pattern = q.route // otelhttp around the middleware names its span and metrics by it
+		}
 		if p != nil {
 			panic(p)
 		}
@@ -293,9 +305,10 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	if r.Method == http.MethodHead {
 		res.written = 0 // the server discarded the body
 	}
+	q.route = text.Valid(record.Name(q.findRoute(r, res.status)))
 	x := exchange{
 		method: q.method, scheme: q.scheme, version: protocolVersion(r.ProtoMajor, r.ProtoMinor),
-		status: res.status, route: text.Valid(record.Name(q.route(r, res.status))),
+		status: res.status, route: q.route,
 	}
 	aborted := p == http.ErrAbortHandler //nolint:errorlint // as net/http compares it
 	if aborted || p == nil {
@@ -308,7 +321,9 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	cut := x.failure != ""
 	x.fail(http.StatusInternalServerError)
-	if !q.foreignSpan {
+	if q.foreignSpan {
+		q.m.timeline.Try(serving.OfSpan, func() { q.setRoute(r, x.route) })
+	} else {
 		q.kind, q.duration = q.m.kinds.Get(x, x.route, x.status), end
 		q.m.timeline.Try(serving.OfSpan, func() { q.describe(r, &x, cut, p) })
 	}
@@ -363,6 +378,19 @@ func (q *request) describe(r *http.Request, x *exchange, cut bool, p any) {
 		why = "the answer did not arrive whole"
 	}
 	span.SetStatus(codes.Error, why)
+}
+
+// setRoute sets the name and the route of the span that other instrumentation made for the request.
+func (q *request) setRoute(r *http.Request, route string) {
+	if route == "" || !serving.Takes(q.span) {
+		return
+	}
+	name := spanMethod(q.method) + " " + route
+	if q.m.SpanName != nil {
+		name = q.m.spanName(r, route, name)
+	}
+	q.span.SetName(name)
+	q.span.SetAttributes(semconv.HTTPRoute(route))
 }
 
 // navigation records the navigation entry for observers. The request's own timeline has no more

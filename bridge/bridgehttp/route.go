@@ -7,7 +7,14 @@ import (
 	"path"
 	"strings"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge/internal/serving"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/text"
 )
 
 // SetRoute sets the route of the request in ctx. The route is the pattern that matched, such as
@@ -20,8 +27,26 @@ import (
 // docs/frameworks.md lists the code for chi, gin, echo, gorilla/mux and httprouter.
 func SetRoute(ctx context.Context, route string) {
 	if u := record.FromContext(ctx).Unit(); u != nil {
-		u.SetRoute(route)
+		setRoute(ctx, u, route)
 	}
+}
+
+// setRoute sets the route of u, and of the active span in ctx if other instrumentation inside the
+// middleware made the span. That instrumentation, such as otelhttp, does not know the route.
+func setRoute(ctx context.Context, u *record.Unit, route string) {
+	u.SetRoute(route)
+	u.Try(serving.OfSpan, func() {
+		span := trace.SpanFromContext(ctx)
+		s, ok := span.(sdktrace.ReadOnlySpan)
+		if !ok || s.SpanKind() != trace.SpanKindServer || s.InstrumentationScope().Name == scope.Name {
+			return
+		}
+		route := text.Valid(record.Name(route))
+		span.SetAttributes(semconv.HTTPRoute(route))
+		if method, target, _ := strings.Cut(s.Name(), " "); target == "" || strings.HasPrefix(target, "/") {
+			span.SetName(method + " " + route)
+		}
+	})
 }
 
 // Mount returns a handler that calls h and sets the request's route. The route is the prefix
@@ -39,20 +64,28 @@ func Mount(prefix string, h http.Handler) http.Handler {
 			if u == nil {
 				return
 			}
-			if route := cmp.Or(u.Route(), matchedRoute(r)); route != "" {
-				u.SetRoute(prefix + route)
+			route, _ := u.Route()
+			if route = cmp.Or(route, matchedRoute(r)); route != "" {
+				setRoute(r.Context(), u, prefix+route)
 			}
 		}()
 		h.ServeHTTP(w, r)
 	})
 }
 
-// route returns the route of a request: from SetRoute, or from the pattern that an http.ServeMux
-// matched. The pattern "/" matches all remaining requests. With the status 404 or 405 it is no
-// route: a router inside the mux matched nothing.
-func (q *request) route(r *http.Request, status int) string {
-	if route := q.tl.Unit().Route(); route != "" {
-		return route
+// findRoute returns the route of a request, or "". The route is the first of:
+//
+//   - the route of SetRoute
+//   - the pattern that an http.ServeMux inside the middleware matched
+//   - the route of a server span of other instrumentation inside the middleware
+//   - the pattern that an http.ServeMux around the middleware matched
+//
+// The pattern "/" matches all remaining requests. With the status 404 or 405 it is no route: a
+// router inside the mux matched nothing.
+func (q *request) findRoute(r *http.Request, status int) string {
+	told, found := q.tl.Unit().Route()
+	if told != "" && (!found || r.Pattern == q.pattern) {
+		return told
 	}
 	route := matchedRoute(r)
 	if route == "/" && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {

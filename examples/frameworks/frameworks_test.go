@@ -119,21 +119,25 @@ func httpRouter() http.Handler {
 	return r
 }
 
+// allFrameworks have a handler each.
+var allFrameworks = []struct {
+	name    string
+	handler func() http.Handler
+	item    string // the name of the item's route
+	around  bool   // a mux with the pattern "/" is around the router
+}{
+	{"ServeMux", serveMux, "{id}", false},
+	{"nested ServeMux with StripPrefix and TimeoutHandler", nested, "{id}", true},
+	{"chi", chiRouter, "{id}", false},
+	{"gin", ginEngine, ":id", false},
+	{"echo v4", echoV4, ":id", false},
+	{"echo v5", echoV5, ":id", false},
+	{"gorilla/mux", gorilla, "{id}", false},
+	{"httprouter", httpRouter, ":id", false},
+}
+
 func TestFrameworks(t *testing.T) {
-	for _, f := range []struct {
-		name    string
-		handler func() http.Handler
-		item    string // the name of the item's route
-	}{
-		{"ServeMux", serveMux, "{id}"},
-		{"nested ServeMux with StripPrefix and TimeoutHandler", nested, "{id}"},
-		{"chi", chiRouter, "{id}"},
-		{"gin", ginEngine, ":id"},
-		{"echo v4", echoV4, ":id"},
-		{"echo v5", echoV5, ":id"},
-		{"gorilla/mux", gorilla, "{id}"},
-		{"httprouter", httpRouter, ":id"},
-	} {
+	for _, f := range allFrameworks {
 		for _, c := range []struct {
 			what, path string
 			status     int

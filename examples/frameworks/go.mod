@@ -11,7 +11,9 @@ require (
 	github.com/labstack/echo/v5 v5.4.4
 	github.com/perfline/perfline v0.0.0-00010101000000-000000000000
 	github.com/perfline/perfline/marks v0.1.0
+	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0
 	go.opentelemetry.io/otel v1.47.0
+	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	go.uber.org/goleak v1.3.0
 )
 
@@ -51,8 +53,8 @@ require (
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
-	go.opentelemetry.io/otel/sdk v1.47.0 // indirect
-	go.opentelemetry.io/otel/trace v1.47.0 // indirect
+	go.opentelemetry.io/otel/sdk v1.47.0
+	go.opentelemetry.io/otel/trace v1.47.0
 	golang.org/x/arch v0.22.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
@@ -69,4 +71,7 @@ replace (
 
 replace github.com/perfline/perfline/internal/record => ../../internal/record
 
-require github.com/perfline/perfline/internal/record v0.1.0 // indirect
+require (
+	github.com/felixge/httpsnoop v1.1.0 // indirect
+	github.com/perfline/perfline/internal/record v0.1.0 // indirect
+)

@@ -37,6 +37,8 @@ func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 	t.add("without_span", s.MarksWithoutSpan,
 		"marks made while no span was active: they are on the timeline only")
 	t.lose("after_span_end", s.MarksAfterEnd, "marks made after their span's end")
+	t.lose("under_noop_span", s.MarksUnderNoOp,
+		"marks under a span of another package that records nothing")
 	t.lose("over_event_limit", s.MarksOverLimit, "marks over their span's event limit")
 	t.lose("span_never_ended", s.MarksOfOpenSpans, "marks of spans that did not end in time")
 	t.lose("timeline_full", s.MarksDropped, "marks dropped at the full timeline")
@@ -45,6 +47,9 @@ func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 	t.add("other", s.OtherSpans, "spans started by other code")
 	t.one(lost, "perfline.panics", "{panic}", s.Panics, "panics of the program's code that "+
 		"perfline called: outputs, processors, samplers, observers and the like")
+	t.one(grows, "perfline.spans.under_unsampled", "{span}", s.SpansUnderUnsampled,
+		"spans of sampled requests that the sampler dropped: a span above them, of another "+
+			"provider, is not sampled")
 	t.one(grows, "perfline.spans.off_timeline", "{span}", s.SpansOffTimeline,
 		"spans missing on their request's timeline: too many were open")
 	t.one(grows, "perfline.spans.unlabelled", "{span}", unlabelled,

@@ -39,18 +39,30 @@ func (t *timings) moment(name string) *atomic.Int64 {
 	return nil
 }
 
-// SetRoute sets the route of the request.
-func (u *Unit) SetRoute(route string) {
-	route = Name(route)
-	u.route.Store(&route)
+// A requestRoute is the route of a request.
+type requestRoute struct {
+	name  string
+	found bool // by FoundRoute
 }
 
-// Route returns the route of the last call of SetRoute, or "".
-func (u *Unit) Route() string {
-	if route := u.route.Load(); route != nil {
-		return *route
+// SetRoute sets the route of the request, for the program. The last call sets the route.
+func (u *Unit) SetRoute(route string) { u.route.Store(&requestRoute{name: Name(route)}) }
+
+// FoundRoute stores the route that a span inside the request contains, unless the request has a
+// route.
+func (u *Unit) FoundRoute(route string) {
+	if route != "" {
+		u.route.CompareAndSwap(nil, &requestRoute{name: Name(route), found: true})
 	}
-	return ""
+}
+
+// Route returns the route of the request, or "". If found is true, a span inside the request
+// contained the route, and the program did not set a route.
+func (u *Unit) Route() (route string, found bool) {
+	if r := u.route.Load(); r != nil {
+		return r.name, r.found
+	}
+	return "", false
 }
 
 // IsTimingName reports whether PerformanceTiming defines an attribute with this name.

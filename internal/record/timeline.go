@@ -170,11 +170,25 @@ func FromContext(ctx context.Context) *Timeline {
 			return &active.Unit().Timeline
 		}
 	}
-	return contextTimeline(ctx)
+	return ContextTimeline(ctx)
 }
 
-// contextTimeline returns the timeline of [NewContext] in ctx, or the default timeline.
-func contextTimeline(ctx context.Context) *Timeline {
+// ActiveKey is the context key of the innermost [Active]. A context of a span that uses a unit
+// returns the span for this key, also below a span of another tracer.
+type ActiveKey struct{}
+
+// ActiveAbove returns the innermost [Active] in ctx if the timeline of ctx is the span's unit. A
+// span of another tracer may be active. ActiveAbove returns nil after [Detached] and [NewContext].
+func ActiveAbove(ctx context.Context) Active {
+	active, ok := ctx.Value(ActiveKey{}).(Active)
+	if !ok || ContextTimeline(ctx) != &active.Unit().Timeline {
+		return nil
+	}
+	return active
+}
+
+// ContextTimeline returns the timeline of [NewContext] in ctx, or the default timeline.
+func ContextTimeline(ctx context.Context) *Timeline {
 	if t, ok := ctx.Value(ContextKey{}).(*Timeline); ok && t != nil {
 		return t
 	}
@@ -187,7 +201,7 @@ func Detached(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
 	}
-	if t := contextTimeline(ctx); t.unit != nil {
+	if t := ContextTimeline(ctx); t.unit != nil {
 		for t.unit != nil {
 			t = t.parent
 		}

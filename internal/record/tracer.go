@@ -28,9 +28,10 @@ type SpanIDs struct {
 // methods concurrently, on the goroutine that records. The methods must not block or panic. The
 // argument span is the active span of a context, or nil.
 type Tracer interface {
-	// Under returns the destination of entries under a span of another tracer. Such a span does not
-	// implement Active.
-	Under(span any) Destination
+	// Under returns the destination of entries under span. span is the active span of ctx. span is of
+	// another tracer, and does not implement Active. If above is not nil, the open span above records
+	// the entries in place of span. An Active has its own destination.
+	Under(ctx context.Context, span any) (above any, to Destination)
 
 	// IDs returns the ids of entries under a span. The ids are zero for an unrecorded span.
 	IDs(span any) SpanIDs
@@ -140,11 +141,22 @@ func (p *Place) Locate(ctx context.Context) {
 	if active, ok := span.(Active); ok {
 		p.Timeline, p.Span, p.To, p.Tracer = active.Place()
 		p.Under = span
+		if p.To == ToSpan && p.Span != nil { // perhaps a span above
+			p.Under = p.Span
+		}
 		return
 	}
-	p.locateRoot(contextTimeline(ctx))
-	if span != nil && p.Tracer != nil {
-		p.To, p.Under = p.Tracer.Under(span), span
+	p.locateRoot(ContextTimeline(ctx))
+	if span == nil || p.Tracer == nil {
+		return
+	}
+	above, to := p.Tracer.Under(ctx, span)
+	p.To, p.Under = to, span
+	if above != nil {
+		p.Under = above
+	}
+	if active, ok := above.(Active); ok {
+		p.Timeline, p.Span, p.To, p.Tracer = active.Place()
 	}
 }
 

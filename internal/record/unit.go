@@ -22,7 +22,7 @@ type Unit struct {
 	Failed   atomic.Bool   // a span of the unit failed
 
 	timings timings
-	route   atomic.Pointer[string]
+	route   atomic.Pointer[requestRoute]
 
 	// The timeline's mu guards the fields below.
 	journal  *journal // nil while empty

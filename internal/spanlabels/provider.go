@@ -81,7 +81,7 @@ func (t *tracer) Start(ctx context.Context, name string,
 
 // A labeller is a span processor that labels the goroutines that start spans.
 type labeller struct {
-	open    underway.Table[Span]
+	open    underway.Table[*Span]
 	used    atomic.Bool // open ever had a span
 	stopped atomic.Bool
 }

@@ -35,7 +35,7 @@ type shard[T any] struct {
 
 type entry[T any] struct {
 	key   key
-	value *T
+	value T
 	next  *entry[T]
 }
 
@@ -63,7 +63,7 @@ func (s *shard[T]) find(k key) **entry[T] {
 }
 
 // add adds a span at a link that find returned. s.mu is locked.
-func (s *shard[T]) add(at **entry[T], k key, v *T) {
+func (s *shard[T]) add(at **entry[T], k key, v T) {
 	e := s.free
 	if e == nil {
 		e = &entry[T]{}
@@ -76,19 +76,20 @@ func (s *shard[T]) add(at **entry[T], k key, v *T) {
 }
 
 // remove removes the entry at a link. s.mu is locked.
-func (s *shard[T]) remove(at **entry[T]) *T {
+func (s *shard[T]) remove(at **entry[T]) T {
 	e := *at
 	v := e.value
 	*at = e.next
-	e.key, e.value, e.next = key{}, nil, s.free
+	var none T
+	e.key, e.value, e.next = key{}, none, s.free
 	s.free = e
 	s.n--
 	return v
 }
 
-// Put stores v for a span. Put returns the earlier value of the span, or nil. Without room for a
+// Put stores v for a span. Put returns the earlier value of the span, or the zero value. Without room for a
 // new span, Put evicts another span and returns the value of the evicted span.
-func (t *Table[T]) Put(sc trace.SpanContext, v *T) (out *T) {
+func (t *Table[T]) Put(sc trace.SpanContext, v T) (out T) {
 	k := keyOf(sc)
 	s := t.shard(k)
 	s.mu.Lock()
@@ -108,32 +109,43 @@ func (t *Table[T]) Put(sc trace.SpanContext, v *T) (out *T) {
 }
 
 // evict removes the oldest entry of a list, or of the next list with entries. s.mu is locked.
-func (s *shard[T]) evict(list byte) *T {
+func (s *shard[T]) evict(list byte) T {
 	for s.lists[list] == nil {
 		list = (list + 1) % lists
 	}
 	return s.remove(&s.lists[list])
 }
 
-// Take removes and returns the value of a span. Take returns nil if the table contains no value of
-// the span.
-func (t *Table[T]) Take(sc trace.SpanContext) *T {
+// Get returns the value of a span, or the zero value.
+func (t *Table[T]) Get(sc trace.SpanContext) (v T) {
+	k := keyOf(sc)
+	s := t.shard(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := *s.find(k); e != nil {
+		v = e.value
+	}
+	return v
+}
+
+// Take removes and returns the value of a span, or returns the zero value.
+func (t *Table[T]) Take(sc trace.SpanContext) (v T) {
 	k := keyOf(sc)
 	s := t.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.n == 0 { // the usual case, which saves a read of cold memory
-		return nil
+		return v
 	}
 	at := s.find(k)
 	if *at == nil {
-		return nil
+		return v
 	}
 	return s.remove(at)
 }
 
 // TakeAll removes and returns the values of all spans.
-func (t *Table[T]) TakeAll() (all []*T) {
+func (t *Table[T]) TakeAll() (all []T) {
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.mu.Lock()

@@ -14,7 +14,7 @@ func contextOf(traceID trace.TraceID, spanID trace.SpanID) trace.SpanContext {
 
 // A table does what a map does, though ids look alike and come again.
 func TestTable(t *testing.T) {
-	var u Table[int]
+	var u Table[*int]
 	var spans []trace.SpanContext
 	for i := range byte(16) { // in one shard, in two lists
 		spans = append(spans, contextOf(trace.TraceID{i & 1, 15: 1}, trace.SpanID{0: i >> 1 & 3, 6: i >> 3, 7: 5}))
@@ -79,7 +79,7 @@ func TestFullTable(t *testing.T) {
 		"the last, then others":       func(i int) byte { return byte(255 - i/(maxInShard+1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var u Table[int]
+			var u Table[*int]
 			forgotten := 0
 			for i := range 2 * maxInShard {
 				var id trace.SpanID
@@ -106,7 +106,7 @@ func TestFullTable(t *testing.T) {
 }
 
 func BenchmarkPutTake(b *testing.B) {
-	var u Table[int]
+	var u Table[*int]
 	v := new(int)
 	b.ReportAllocs()
 	for b.Loop() {

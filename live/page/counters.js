@@ -12,6 +12,7 @@ const titles = {
   'perfline.requests.exported': 'Requests exported because they are kept',
   'perfline.requests.untracked': 'Requests that could not be kept',
   'perfline.requests.refused': 'Entries of requests without room in memory',
+  'perfline.spans.under_unsampled': 'Spans below an unsampled span of another provider',
   'perfline.spans.off_timeline': 'Spans missing on their timeline',
   'perfline.spans.unlabelled': 'Spans missing in profiles',
   'perfline.delivery.spans': 'Delivery of spans',

@@ -55,10 +55,39 @@ func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ 
 		t = &s.Unit().Timeline
 	} else {
 		t, closes = &parent.NewUnit(Start(span), nil).Timeline, true
-		ctx = record.NewContext(ctx, t)
+		ctx = &requestContext{ctx, t, span}
 	}
 	_ = t.SetTiming(record.RequestStart, 0) // a request's timeline takes it
 	return ctx, t, closes
+}
+
+// A requestContext is the context of a request with a span of another provider.
+type requestContext struct {
+	context.Context //nolint:containedctx // it is a context, wrapping its parent
+	timeline        *record.Timeline
+	span            trace.Span
+}
+
+type requestKey struct{}
+
+func (c *requestContext) Value(key any) any {
+	switch key.(type) {
+	case record.ContextKey:
+		return c.timeline
+	case requestKey:
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// ServerSpan returns the server span of the request in ctx, or nil. ServerSpan returns nil for a
+// span of perfline's provider, and if ctx left the request.
+func ServerSpan(ctx context.Context) trace.Span {
+	c, ok := ctx.Value(requestKey{}).(*requestContext)
+	if !ok || record.ContextTimeline(ctx) != c.timeline {
+		return nil
+	}
+	return c.span
 }
 
 // Start returns the start time of span, or the current time if span has no method StartTime.

@@ -177,11 +177,11 @@ func (s *System) Take() [][]Received {
 func (s *System) HandOverEnded() { _ = s.Timeline.HandOverEnded(context.Background()) }
 
 // Under implements [record.Tracer]. Only a Foreign is a span of another tracer.
-func (s *System) Under(span any) record.Destination {
+func (s *System) Under(_ context.Context, span any) (any, record.Destination) {
 	if f, ok := span.(*Foreign); ok {
-		return f.To
+		return nil, f.To
 	}
-	return record.ToTimeline
+	return nil, record.ToTimeline
 }
 
 // target returns what keeps the calls under a span.
