@@ -40,35 +40,35 @@ import (
 // Config configures [Start]. With the zero value, environment variables configure the pipeline. A
 // field overrides the corresponding variable.
 //
-// Two variables override fields, so that operators can rename a service: OTEL_SERVICE_NAME
-// overrides Service, and OTEL_RESOURCE_ATTRIBUTES overrides Service, Version and Attributes.
+// Operators can rename a service, because two variables override fields. OTEL_SERVICE_NAME
+// overrides Service. OTEL_RESOURCE_ATTRIBUTES overrides Service, Version and Attributes.
 type Config struct {
 	Service    string               // service.name
 	Version    string               // service.version; by default the main module's version
 	Attributes []attribute.KeyValue // further attributes of the resource
 
-	// Traces sets the backend of spans and the size of their queue, in place of
-	// OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_* and OTEL_BSP_*.
+	// Traces sets the backend of spans and the size of the queue, in place of OTEL_TRACES_EXPORTER,
+	// OTEL_EXPORTER_OTLP_* and OTEL_BSP_*.
 	Traces exporter.Config
-	// Logs sets the backend of log records and the size of their queue, in place of
+	// Logs sets the backend of log records and the size of the queue, in place of
 	// OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_* and OTEL_BLRP_*.
 	Logs exporter.Config
 	// Marks selects how marks are exported: as span events, as log records, or both. The zero value
 	// selects the form in PERFLINE_MARKS, by default span events.
 	Marks  bridge.MarkForm
 	Recent requests.Config // bounds the requests in memory
-	// Keep selects requests that stay in memory with all their spans, even if the sampler drops
-	// them. By default, these are slow and failed requests. Keep applies only if TracerProvider is
-	// nil.
+	// Keep selects requests that stay in memory with all spans, even if the sampler drops the
+	// requests. By default, Keep selects slow and failed requests. Keep applies only if
+	// TracerProvider is nil.
 	Keep    bridge.KeepPolicy
 	Sampler sdktrace.Sampler // in place of OTEL_TRACES_SAMPLER; default: parentbased_always_on
 	// Profiles sets the Pyroscope server of continuous profiles, in place of PYROSCOPE_*. Profiles
 	// and traces carry the same resource.
 	Profiles pyroscope.Config
-	Sessions sessions.Config // bounds the cost of sessions, and says who may start a session
+	Sessions sessions.Config // limits the cost of sessions, and contains the permissions of clients
 
 	// Waits, when set, records the waits of slow requests: see flight.NewRecorder of package
-	// waits/flight. The pipeline starts the recorder and shuts it down.
+	// waits/flight. The pipeline starts the recorder and shuts the recorder down.
 	Waits waits.Recorder
 
 	// ProfileExporter, when set, sends continuous profiles over OTLP. Package
@@ -92,8 +92,8 @@ type Config struct {
 	// Metrics, when set, reads the metrics in place of OTEL_METRICS_EXPORTER. An example is the
 	// exporter of go.opentelemetry.io/otel/exporters/prometheus. Shutdown shuts the reader down.
 	//
-	// perfline cannot recover two kinds of panics, because they occur on a goroutine of
-	// OpenTelemetry's SDK. These panics end the program:
+	// perfline cannot recover panics on a goroutine of OpenTelemetry's SDK. Two kinds of such
+	// panics end the program:
 	//
 	//   - A panic in the exporter of a PeriodicReader.
 	//   - A panic in a callback of an observable instrument that a reader calls periodically.
@@ -169,17 +169,17 @@ type Pipeline struct {
 // Start handles wrong values as follows:
 //
 //   - An empty variable is treated as unset.
-//   - For a wrong variable, Start logs one line with the variable, its rule and the value that
-//     Start uses instead.
-//   - For a wrong field, Start returns an error with the field's name and its rule.
+//   - For a wrong variable, Start logs one line. The line contains the variable, the rule and the
+//     value that Start uses instead.
+//   - For a wrong field, Start returns an error with the field's name and the rule.
 //   - For a wrong variable with an address or credentials, Start returns an error. Examples are an
 //     invalid URL, malformed headers and an unreadable certificate.
 //
-// If Start returns an error, no part runs, and OpenTelemetry's globals are unchanged. Start returns
-// no error when a backend is down.
+// If Start returns an error, no part runs, and OpenTelemetry's globals are unchanged. An
+// unreachable backend causes no error.
 //
 // With PERFLINE_PROFILING=off, Start succeeds and records no profiles. With OTEL_SDK_DISABLED=true,
-// the timeline works and trace contexts are propagated, but no other data leave the process.
+// the timeline records entries, and trace contexts are propagated. No other data leave the process.
 // docs/variables.md lists all variables.
 func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	var p *Pipeline
@@ -391,7 +391,7 @@ func (p *Pipeline) Waits() waits.Recorder { return p.waits }
 const wholeGrace = 3 * within.Grace
 
 // Flush delivers all data recorded before the call. If a part hangs, Flush returns at most a second
-// after ctx ends, with an error that names the part.
+// after the end of ctx. The error then names the part.
 func (p *Pipeline) Flush(ctx context.Context) error {
 	if p.tracing == nil {
 		return nil
@@ -411,14 +411,15 @@ func (p *Pipeline) Flush(ctx context.Context) error {
 const shutdownFor = 10 * time.Second
 
 // Shutdown delivers all recorded data and stops the pipeline. If ctx has no deadline, Shutdown uses
-// a deadline of 10 seconds. If a part hangs, Shutdown returns at most a second after ctx ends, with
-// an error that names the part.
+// a deadline of 10 seconds. If a part hangs, Shutdown returns at most a second after the end of
+// ctx. The error then names the part.
 //
-// Shutdown returns a [*LostError], joined with other errors, if data recorded since Start were
-// lost. The LostError counts spans, marks, log records, metric points and profiles.
+// If data recorded since Start were lost, the returned error wraps a [*LostError]. The LostError
+// counts spans, marks, log records, metric points and profiles.
 //
-// Concurrent and later calls wait for the first call until their own ctx ends, and return the same
-// error. Only the ctx of the first call limits the parts. Stats can be called after Shutdown.
+// A further call waits for the first call, and returns the same error. The ctx of the further call
+// limits only this wait. The ctx of the first call limits the parts. Stats can be called after
+// Shutdown.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
 	ctx, cancel := within.Bounded(ctx, shutdownFor)
 	defer cancel()

@@ -93,8 +93,8 @@ func (r *reporter) isLogged(err error) bool {
 	return false
 }
 
-// Enabled returns false, because the reporter logs only errors. OpenTelemetry's own logger does the
-// same.
+// Enabled returns false, because the reporter logs only errors. OpenTelemetry's default logger does
+// the same.
 func (r *reporter) Enabled(int) bool { return false }
 
 func (r *reporter) Init(logr.RuntimeInfo)          {}

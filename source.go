@@ -11,7 +11,7 @@ import (
 )
 
 // A Source provides the data of the live page and of the agents' tools. A [Pipeline] is a Source. A
-// program's own Source embeds a *Pipeline and replaces some methods. Embedding is necessary,
+// Source of the program embeds a *Pipeline and replaces some methods. Embedding is necessary,
 // because only a Pipeline creates a Store and a Runtime. The methods are called concurrently.
 type Source interface {
 	Recent() *requests.Store      // never nil

@@ -16,8 +16,8 @@ type Stats struct {
 	Timeline observer.Stats
 	Bridge   bridge.Stats
 	Delivery exporter.Stats // of spans; zero without a backend
-	Logs     exporter.Stats // of log records; zero unless they are exported
-	Metrics  exporter.Stats // of metric points; zero unless they are sent over OTLP
+	Logs     exporter.Stats // of log records; zero unless log records are exported
+	Metrics  exporter.Stats // of metric points; zero unless OTLP delivers metrics
 
 	Profiles     profiling.ExporterStats // zero without a Pyroscope server
 	OTLPProfiles profiling.ExporterStats // over OTLP; zero without Config.ProfileExporter
@@ -25,7 +25,7 @@ type Stats struct {
 	Measures     bridge.MeasureStats     // of the histogram; zero without Config.Measures
 
 	// UnlabelledSpans counts spans of the SDK that are missing in profiles, because too many spans
-	// were open. Profiles contain all spans of perfline's own provider.
+	// were open. Profiles contain all spans of perfline's provider.
 	UnlabelledSpans uint64
 }
 
@@ -40,10 +40,10 @@ func (p *Pipeline) Stats() Stats {
 // marks.
 type LostError struct {
 	Spans        uint64   // not accepted by the backend
-	Marks        uint64   // missing on their span
+	Marks        uint64   // missing on the span
 	LogRecords   uint64   // not accepted by the backend
-	MetricPoints uint64   // not accepted by the backend; later points may have replaced them
-	Profiles     uint64   // not accepted by the server, or without its answer
+	MetricPoints uint64   // not accepted by the backend; later points may replace lost points
+	Profiles     uint64   // not accepted by the server, or without an answer
 	Causes       []string // such as "3 spans dropped at the full queue"
 }
 

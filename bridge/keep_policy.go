@@ -31,9 +31,9 @@ import (
 // keeps at most 20 requests a second.
 //
 // Spans that the sampler drops stay in memory until the decision. The limits are 512 KiB for a
-// request and 32 MiB for all requests, which is half of the memory of all units. New entries are
-// dropped when this memory is full. Entries that wait 15 minutes for a decision are dropped, too.
-// [Stats] counts all dropped entries.
+// request and 32 MiB for all requests. 32 MiB is half of the memory of all units. When this memory
+// is full, perfline drops new entries. perfline also drops entries that wait 15 minutes for a
+// decision. [Stats] counts all dropped entries.
 //
 // IsRecording returns false for spans that wait for a decision. Instrumentation therefore often
 // omits expensive attributes: see docs/keep.md.
@@ -42,16 +42,16 @@ type KeepPolicy struct {
 
 	Slow time.Duration // the threshold; 0 means 1 s, and a negative value means no threshold
 
-	// Routes contains thresholds of single routes, which replace Slow. The key is the local root's
-	// name at its end, such as "GET /items/{id}".
+	// Routes contains thresholds of single routes. These thresholds replace Slow. The key is the
+	// name of the local root at the end, such as "GET /items/{id}".
 	Routes map[string]time.Duration
 
 	// Factor, if positive, is a second threshold, relative to the route. A request is slow if the
 	// duration reaches Factor times the usual duration of the route. Factor is from 1 to 2^20. 0
 	// disables the relative threshold.
 	//
-	// The usual duration is about the 95th percentile of the last minutes. If the last minutes have
-	// fewer than 128 requests of the route, all requests since the start count. The relative
+	// The usual duration is about the 95th percentile of the last minutes. With fewer than 128
+	// requests of the route in the last minutes, all requests since the start count. The relative
 	// threshold applies after 128 requests of the route.
 	Factor float64
 
@@ -59,15 +59,15 @@ type KeepPolicy struct {
 	Share         float64 // the share of requests without another reason, from 0 to 1
 
 	// PerSecond is the ceiling: the largest number of requests that the policy keeps in a second.
-	// The unused number of a second is added to the next second. 0 means 20, and a negative value
-	// means no ceiling. Stats counts requests over the ceiling. The policy treats these requests as
-	// requests without a reason.
+	// The policy adds the unused number of a second to the next second. 0 means 20, and a negative
+	// value means no ceiling. Stats counts requests over the ceiling. The policy treats these
+	// requests as requests without a reason.
 	PerSecond int
 
 	// Export also sends kept requests to the exporters, if this process started the trace. The
-	// spans have no sampled flag and no sampling threshold, so that backends do not extrapolate
-	// from the spans. The local root has the attribute perfline.keep.reason. The trace contains
-	// spans of called services only if these services also keep the request.
+	// spans contain no sampled flag and no sampling threshold. Therefore backends do not
+	// extrapolate from the spans. The local root contains the attribute perfline.keep.reason. The
+	// trace contains spans of called services only if these services also keep the request.
 	Export bool
 }
 

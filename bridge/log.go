@@ -20,8 +20,8 @@ import (
 // The two attributes are at the top level, even after WithGroup. A record stays unchanged if the
 // context contains no span. Spans of all providers work, sampled or not.
 //
-// To turn warnings into marks of the span, wrap this handler with marks.NewHandler, or pass a
-// handler of marks.NewHandler as next.
+// To turn warnings into marks of the span, wrap this handler with marks.NewHandler. Alternatively,
+// pass a handler of marks.NewHandler as next.
 //
 // next may be slog's default handler, even if the program then calls [slog.SetDefault] with the
 // result. Log lines are then written to the output of package log at the time of the call to

@@ -20,8 +20,8 @@ import (
 )
 
 // A MarkForm selects whether marks become span events or log records. Without a [LogOutput], marks
-// always become span events. OpenTelemetry plans to replace span events with log records that have
-// an EventName (OTEP 4430).
+// always become span events. OpenTelemetry plans to replace span events with log records that
+// contain an EventName (OTEP 4430).
 type MarkForm uint8
 
 // The forms of marks. In every form, a mark that cannot be a span event becomes a log record: a

@@ -85,7 +85,7 @@ func (c MeasureConfig) Check() error {
 //
 // The histogram counts each measure that [MeasureConfig] selects once, sampled or not. A measure
 // under a span that is not recorded costs two clock readings and the histogram's work. Such a
-// measure becomes neither an entry nor a span. The histogram omits measures between marks
+// measure creates no entry and no span. The histogram omits measures between marks
 // ([marks.Measure]) under such a span, because the marks are not recorded.
 //
 // With exemplars (OTEL_METRICS_EXEMPLAR_FILTER), the histogram refers to sampled spans. For a

@@ -81,9 +81,9 @@ type TracerProviderConfig struct {
 	// selects no requests.
 	Keep *KeepPolicy
 
-	// OnSlow, when set, is called for each request that Keep classifies as slow, if the request is
-	// sampled or kept. OnSlow must not block, because the caller is the goroutine that ended the
-	// local root. OnSlow is called before the hand-over of the spans.
+	// OnSlow, when set, is called for each slow request that is sampled or kept. Keep defines slow
+	// requests. OnSlow must not block, because the caller is the goroutine that ended the local
+	// root. OnSlow is called before the hand-over of the spans.
 	OnSlow func(Root)
 
 	// Processors are called on the goroutine that starts or ends a span. Processors receive the
@@ -97,16 +97,16 @@ type TracerProviderConfig struct {
 }
 
 // A TracerProvider creates spans like the SDK's provider, at a fraction of the cost. All methods of
-// the provider, its tracers and its spans may be called concurrently.
+// the provider, the tracers and the spans may be called concurrently.
 //
-// The provider stores spans in the journal of their local root. A local root is a span without a
-// parent of this provider. A server span is also a local root, unless bridgehttp or bridgegrpc
-// serves the request that contains the span.
+// The provider stores a span in the journal of the span's local root. A local root is a span
+// without a parent of this provider. A server span is also a local root, unless bridgehttp or
+// bridgegrpc serves the request that contains the span.
 //
 // The provider encodes spans when 64 local roots have ended, or after 100 ms. If a journal is long,
 // the provider encodes parts of the journal before the local root ends. Stats, flushes and readers
-// of the outputs include all ended spans. A crash loses the spans of the last 100 ms, and up to 5 s
-// of spans under an open local root.
+// of the outputs include all ended spans. A crash loses the spans of the last 100 ms. Under an open
+// local root, a crash loses the spans of up to 5 s.
 //
 // docs/lab/tracerprovider.md lists the differences from the SDK's provider.
 type TracerProvider struct {
@@ -353,7 +353,7 @@ const grace = 2 * within.Grace
 
 // ForceFlush delivers all spans that ended before the call. ForceFlush flushes the outputs, then
 // the processors, and returns all errors. Logs are flushed in parallel to the other outputs. If a
-// component hangs, ForceFlush returns shortly after ctx ends, with an error that names the
+// component hangs, ForceFlush returns shortly after the end of ctx. The error then names the
 // component.
 func (p *TracerProvider) ForceFlush(ctx context.Context) error {
 	r := within.Begin(ctx, grace)
@@ -387,11 +387,11 @@ func (p *TracerProvider) flushOutputs(r *within.Run) {
 }
 
 // Shutdown delivers all spans that ended before the call. Shutdown then shuts down the processors
-// and the outputs, even if ctx has ended, and returns all errors. If a component hangs, Shutdown
-// returns shortly after ctx ends, with an error that names the component.
+// and the outputs, even if ctx has ended. Shutdown returns all errors. If a component hangs,
+// Shutdown returns shortly after the end of ctx. The error then names the component.
 //
-// Outputs count spans that end after Shutdown as dropped. Further calls wait for the first call
-// until their own ctx ends, and return the same error.
+// Outputs count spans that end after Shutdown as dropped. A further call waits for the first call,
+// and returns the same error. The ctx of the further call limits this wait.
 func (p *TracerProvider) Shutdown(ctx context.Context) error {
 	// a longer grace than in stop, to return the errors of stop
 	return p.shutdown.Do(ctx, grace+within.Grace/3, "bridge: the shutdown of the provider", p.stop)

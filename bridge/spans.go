@@ -12,7 +12,7 @@ import (
 )
 
 // Spans are encoded spans of one trace with the same resource and instrumentation scope. An
-// [Output] receives Spans. Spans have three fields:
+// [Output] receives Spans. The three fields are:
 //
 //   - TraceID, a trace.TraceID.
 //   - Bytes, a []byte: the concatenated spans. Each span is encoded as the field spans of OTLP's
@@ -21,23 +21,25 @@ import (
 //
 // A function with a parameter of type Spans may read the Spans until the function returns. The
 // function must not change Bytes. Clone returns a copy that stays valid. Several goroutines may
-// read the same Spans. Spans that a program creates have no resource and no scope: perfline's
-// outputs drop such Spans.
+// read the same Spans. perfline's outputs drop Spans that a program created, because such Spans
+// contain no resource and no scope.
 type Spans otlpenc.Spans
 
 // Scope returns the instrumentation scope of the spans: the name, version and attributes of the
 // tracer.
 func (s Spans) Scope() instrumentation.Scope { return scopeOf((*otlpenc.Spans)(&s).Group()) }
 
-// Resource returns the resource that describes the process, or nil if the spans have no resource.
+// Resource returns the resource that describes the process. Resource returns nil for Spans that a
+// program created.
 func (s Spans) Resource() *resource.Resource { return resourceOf((*otlpenc.Spans)(&s).Group()) }
 
 // Root returns the Root of the local root, or nil if the Spans do not contain the local root. The
 // local root is always the last span. Each call allocates a new Root.
 //
-// The spans of a request arrive as several Spans: one for each scope, and more in two cases:
+// The spans of a request arrive as several Spans: at least one for each scope, and more in two
+// cases:
 //
-//   - The request has many spans.
+//   - The request contains many spans.
 //   - Spans ended long before the local root.
 func (s Spans) Root() *Root {
 	end := (*otlpenc.Spans)(&s).Root()
@@ -48,11 +50,12 @@ func (s Spans) Root() *Root {
 	return &root
 }
 
-// Clone returns a copy with its own bytes. The caller may retain and change the copy.
+// Clone returns a copy that shares no bytes with the original. The caller may retain and change the
+// copy.
 func (s Spans) Clone() Spans { return Spans(otlpenc.Spans(s).Clone()) }
 
 // Records are encoded log records with the same resource and instrumentation scope. A [LogOutput]
-// receives Records. Records have two fields:
+// receives Records. The two fields are:
 //
 //   - Bytes, a []byte: the concatenated records. Each record is encoded as the field log_records of
 //     OTLP's message ScopeLogs. proto.Unmarshal decodes Bytes as a ScopeLogs.
@@ -65,10 +68,12 @@ type Records otlpenc.Records
 // logger.
 func (r Records) Scope() instrumentation.Scope { return scopeOf(otlpenc.Records(r).Group()) }
 
-// Resource returns the resource that describes the process, or nil if the records have no resource.
+// Resource returns the resource that describes the process. Resource returns nil for Records that a
+// program created.
 func (r Records) Resource() *resource.Resource { return resourceOf(otlpenc.Records(r).Group()) }
 
-// Clone returns a copy with its own bytes. The caller may retain and change the copy.
+// Clone returns a copy that shares no bytes with the original. The caller may retain and change the
+// copy.
 func (r Records) Clone() Records { return Records(otlpenc.Records(r).Clone()) }
 
 func scopeOf(g *otlpenc.Group) instrumentation.Scope {
@@ -98,15 +103,15 @@ type Root struct {
 
 	// Class is the kind of work:
 	//
-	//   - "request": a unit of work with an end of its own. The local root is a span of kind server
-	//     or consumer, or a job of marks.StartJob.
-	//   - "stream": a request that lasts until its client leaves.
+	//   - "request": a unit of work with a definite end. The local root is a span of kind server or
+	//     consumer, or a job of marks.StartJob.
+	//   - "stream": a request that lasts until the client leaves.
 	//   - "background": a call or a measure outside requests.
 	//   - "housekeeping": background work of a pool of connections, such as a dial or a check.
 	Class string
 
-	// Start and End contain monotonic clock readings if the span has such readings. End.Sub(Start)
-	// is then correct even if the system's clock was changed during the span.
+	// Start and End contain monotonic clock readings if the span contains such readings.
+	// End.Sub(Start) is then correct even if the system's clock was changed during the span.
 	Start, End time.Time
 
 	Failed bool // the status is Error
@@ -116,7 +121,7 @@ type Root struct {
 	//
 	//   - The request is not kept.
 	//   - Class is "background" or "housekeeping".
-	//   - The provider has no policy.
+	//   - The provider uses no policy.
 	Keep string
 }
 

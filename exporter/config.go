@@ -23,24 +23,24 @@ const (
 )
 
 // Config contains the destination of spans or log records, and the limits of the queue. The zero
-// value uses OpenTelemetry's environment variables. A field that is set overrides its variable.
-// Only variables configure TLS, timeouts, compression, batch size and delay.
+// value uses OpenTelemetry's environment variables. A set field overrides the corresponding
+// variable. Only variables configure TLS, timeouts, compression, batch size and delay.
 type Config struct {
 	// Endpoint is the backend's base URL, such as "http://localhost:4317". For HTTP, the delivery
 	// appends "/v1/traces" or "/v1/logs" to a URL without a path. If Endpoint and the variables are
 	// empty, the default of OTLP applies: localhost with port 4317, or port 4318 for HTTP.
 	Endpoint string
 
-	// Protocol is GRPC or HTTP. If neither Protocol nor a variable is set, port 4318 selects HTTP,
-	// and other ports select GRPC.
+	// Protocol is GRPC or HTTP. Without Protocol and a variable, port 4318 selects HTTP, and other
+	// ports select GRPC.
 	Protocol string
 
 	// Headers contains headers for every request, such as a tenant or a token.
 	Headers map[string]string
 
-	// Sender sends the requests. A Sender replaces Endpoint, Protocol, Headers and their variables.
-	// Shutdown closes a Sender that implements io.Closer. Log messages contain the result of the
-	// Sender's String method, or else the Sender's type.
+	// Sender sends the requests. A Sender replaces Endpoint, Protocol, Headers and the
+	// corresponding variables. Shutdown closes a Sender that implements io.Closer. Log messages
+	// contain the result of the Sender's String method, or else the Sender's type.
 	Sender Sender
 
 	// QueueSize limits the number of waiting items. 0 means OTEL_BSP_MAX_QUEUE_SIZE, or
@@ -62,8 +62,8 @@ func (c Config) text() string {
 }
 
 // Format prints c for every verb. The output contains no values of headers and no secrets of the
-// endpoint. A struct that embeds a Config inherits Format. Such a struct should define its own
-// Format method.
+// endpoint. A struct that embeds a Config inherits Format, so define another Format method for such
+// a struct.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
 // MarshalText returns the output of [Config.Format], for encoding/json, log/slog and other

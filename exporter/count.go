@@ -1,8 +1,8 @@
 package exporter
 
-// A Count is a number of items with the same outcome. perfline counts its own work in Counts.
+// A Count is a number of items with the same outcome, such as delivered spans or dropped marks.
 type Count struct {
-	Group string // the counted items, by the name of their metric: "perfline.entries"
+	Group string // the metric of the counted items: "perfline.entries"
 	Kind  string // the type of entry, only in the group of entries: "mark"
 	Name  string // the outcome, the metric's perfline.outcome: "overflow"
 	What  string // the meaning, for the page: "dropped at the full timeline"

@@ -32,8 +32,8 @@ var (
 //   - A field is invalid.
 //   - A variable is invalid, and the delivery cannot send anything without this variable.
 //
-// Other invalid variables are logged once each, and their defaults apply. The caller, or the
-// caller's provider, must shut the delivery down.
+// NewDelivery logs each other invalid variable once, and uses the default of the variable. The
+// caller, or the caller's provider, must shut the delivery down.
 func NewDelivery(c Config) (*Delivery, error) {
 	d := &Delivery{}
 	if err := d.open(c, otlp.Traces, "spans", 0); err != nil {

@@ -86,8 +86,8 @@ func (e encoded) release()   { e.items.Release() }
 func (e encoded) Count() int { return e.items.Count }
 func (e encoded) Bytes() int { return len(e.items.Bytes) + itemOverhead }
 
-// Request returns the length of a request with only these items, an upper bound of their share in
-// a larger request.
+// Request returns the length in bytes of a request with only these items. The items add at most
+// this length to a larger request.
 func (e encoded) Request() int { return e.items.RequestSize() }
 
 // appendRequest returns a function that appends the request of a batch. Its calls share scratch
@@ -155,8 +155,8 @@ func (o *outbox) ForceFlush(ctx context.Context) error {
 
 // Shutdown sends the waiting items and closes the connections. If ctx ends first, Shutdown cancels
 // the current request and drops the remaining items. If ctx has no deadline, the timeout is 10
-// seconds. Further calls wait for the first call's end. Stats are final when Shutdown returns. The
-// error contains the number of undelivered items.
+// seconds. Further calls wait for the end of the first call. Stats are final when Shutdown returns.
+// The error contains the number of undelivered items.
 func (o *outbox) Shutdown(ctx context.Context) error {
 	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)

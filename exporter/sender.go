@@ -27,7 +27,7 @@ type Sender interface {
 // or log records. Err and Message are logged, and must not contain secrets.
 type Answer struct {
 	Err   error // nil: the receiver accepted the request, except for Rejected items
-	Retry bool  // with Err: the same request may succeed later; otherwise its items are lost
+	Retry bool  // with Err: the same request may succeed later; if false, the items are lost
 
 	// After, with Retry, is the pause that the receiver requests, at most 5 minutes. ForceFlush and
 	// Shutdown shorten the pause to 3 s. 0: the delivery chooses the pause.

@@ -4,8 +4,8 @@ package guard
 type Data uint8
 
 const (
-	// Everything includes single requests with their attributes and functions, sessions, profiles,
-	// and the stacks of leaked goroutines.
+	// Everything includes single requests with attributes and functions, sessions, profiles, and
+	// the stacks of leaked goroutines.
 	Everything Data = iota + 1
 
 	// Summary includes only the figures of routes, the runtime's figures and perfline's counts:

@@ -50,8 +50,7 @@ type Guard struct {
 	Authorize func(*http.Request) error
 
 	// TrustedOrigins lists further origins, such as "https://tools.example". Pages of these origins
-	// may send requests. If a proxy changes the Host header, the page's own origin must be in the
-	// list.
+	// may send requests. If a proxy changes the Host header, add the page's origin to the list.
 	TrustedOrigins []string
 
 	Logger *slog.Logger // logs refusals, at most one a minute; nil means slog.Default()

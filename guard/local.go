@@ -24,9 +24,9 @@ const remedy = "To allow others (a browser outside the container, another machin
 
 // Local returns an error unless r came from this machine. All of these conditions must hold:
 //
-//   - The connection comes from a loopback address. A Unix socket has no such address.
-//   - The Host header is localhost or a loopback address. This condition stops DNS rebinding,
-//     because such a web page sends its own name as the Host.
+//   - The client's address is a loopback address. A Unix socket does not meet this condition.
+//   - The Host header is localhost or a loopback address. This condition stops DNS rebinding. With
+//     DNS rebinding, a browser sends the attacker's host name in the Host header.
 //   - No header indicates a proxy, such as X-Forwarded-For.
 //
 // Local cannot detect every proxy on the same machine. A proxy may send a loopback Host and no

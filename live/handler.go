@@ -40,10 +40,11 @@ type Config struct {
 	// Authorize returns an error to refuse a request. The handler logs the error and does not send
 	// the error to the client. nil means [guard.Local], which allows clients on the same machine.
 	//
-	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. An Authorize function that checks your
-	// own token or cookie need not check the header. An Authorize function that checks the client's
-	// address must check the header. Otherwise DNS rebinding is possible. An attacker's web page
-	// resolves its own name to this server, and reads the page in the browser of an allowed user:
+	// AUTHORIZE REPLACES THE CHECK OF THE HOST HEADER, TOO. An Authorize function that checks a
+	// token or a cookie need not check the header. An Authorize function that checks the client's
+	// address must check the header. Otherwise DNS rebinding is possible. With DNS rebinding, the
+	// attacker's host name resolves to this server. The attacker's web page then reads the page in
+	// the browser of an allowed user:
 	//
 	//	if r.Host != "shop.internal:8080" {
 	//		return fmt.Errorf("host %q: must be shop.internal:8080", r.Host)
@@ -57,8 +58,8 @@ type Config struct {
 
 	// TrustedOrigins lists further origins, such as "https://tools.example". Web pages of these
 	// origins may send the same requests as the page. Web pages of other origins may only link to
-	// the page. If a proxy changes the Host header, the page's own origin must be in the list.
-	// Handler panics if TrustedOrigins contains an invalid origin.
+	// the page. If a proxy changes the Host header, add the page's origin to the list. Handler
+	// panics if TrustedOrigins contains an invalid origin.
 	TrustedOrigins []string
 
 	Logger *slog.Logger // nil means slog.Default()

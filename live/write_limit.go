@@ -25,7 +25,7 @@ type limitedWriter struct {
 	r *http.Request
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the inner writer for http.ResponseController.
 func (w *limitedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *limitedWriter) Write(p []byte) (n int, err error) {

@@ -23,8 +23,8 @@ import (
 //   - The mark's attributes are the level ("level", as text), the handler's attributes and the
 //     record's attributes. The groups of WithGroup enclose these attributes as in slog. The level
 //     stays outside the groups. The handler omits empty attributes and empty groups.
-//   - The handler freezes attributes by the rules of package observer. The handler freezes its own
-//     attributes in WithAttrs, and a record's attributes when the record becomes a mark.
+//   - The handler freezes attributes by the rules of package observer. WithAttrs freezes the
+//     handler's attributes. Handle freezes the record's attributes when the record becomes a mark.
 //   - The mark allocates nothing with up to seven scalar attributes outside groups. The handler's
 //     attributes count, too.
 //   - Under a span that is not recorded, the handler drops the mark as Mark does.
@@ -33,9 +33,9 @@ import (
 // next may be slog's default handler, even if the result becomes the default logger. The handler
 // then writes lines to the destination that package log uses when NewHandler is called.
 //
-// Without a context (Warn instead of WarnContext), the mark belongs to the process timeline. If an
-// observer of marks logs at level in the callback, the observer also receives a mark for each such
-// line. The timeline's report of a panic does not become a mark.
+// Without a context (Warn instead of WarnContext), the mark belongs to the process timeline. The
+// callback of an observer of marks may log at level. The callback then also receives a mark for
+// each such line. The timeline's log line about a panic does not become a mark.
 func NewHandler(next slog.Handler, level slog.Leveler) slog.Handler {
 	if level == nil {
 		level = slog.LevelWarn

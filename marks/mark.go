@@ -32,8 +32,8 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 //     timeline is a request's timeline
 //   - the time is more than 146 years from the origin of the process timeline
 //
-// If nothing wants the mark (under a span that is not recorded), MarkAt does not record the mark.
-// MarkAt then returns the mark without attributes. If a method of an attribute calls
+// If no observer and no span receives the mark, MarkAt returns the mark without attributes. This
+// case occurs under a span that is not recorded. If a method of an attribute calls
 // [runtime.Goexit], MarkAt records nothing.
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry,
 	error) {

@@ -13,16 +13,16 @@ import (
 
 // Errors that Measure and MarkAt wrap. Their messages name the value and the rule.
 var (
-	// ErrNoMark: the timeline has no mark of the name (the specification's SyntaxError).
+	// ErrNoMark: the timeline contains no mark with the name (the specification's SyntaxError).
 	ErrNoMark = errors.New(
 		"no mark of that name on this timeline: mark it first, under the same request and while that runs")
-	// ErrReserved: a mark on a request's timeline cannot have the name of a moment of the request,
-	// an attribute of PerformanceTiming (SyntaxError).
+	// ErrReserved: on a request's timeline, the name is reserved for a moment of the request. The
+	// reserved names are attributes of PerformanceTiming (SyntaxError).
 	ErrReserved = errors.New("the name of a moment that every request has")
-	// ErrNoRequest: the process's timeline has no moments of a request, even if a mark has the name
-	// (TypeError).
+	// ErrNoRequest: the process timeline contains no moments of a request, even if a mark uses the
+	// name (TypeError).
 	ErrNoRequest = errors.New("a moment of a request, and this is the process's timeline")
-	// ErrNoTiming: the moment of the request has not come (InvalidAccessError).
+	// ErrNoTiming: the moment of the request has not happened yet (InvalidAccessError).
 	ErrNoTiming = errors.New(
 		"this moment of the request has not come, or the service does not tell it")
 	// ErrNegative: a time or a duration is negative (TypeError).
@@ -73,7 +73,7 @@ type MeasureOptions struct {
 	Start    Point
 	End      Point
 	Duration *time.Duration // new(5 * time.Millisecond)
-	Detail   []slog.Attr    // frozen: package observer has the rules
+	Detail   []slog.Attr    // frozen by the rules of package observer
 }
 
 // Measure records the time between two moments and returns the measure (User Timing 3, measure()).
@@ -88,9 +88,9 @@ type MeasureOptions struct {
 //   - ErrNoRequest: a name refers to a moment of a request, but the timeline is a process timeline
 //   - a time is more than 146 years from the origin of the process timeline
 //
-// Under a span that is not recorded, Measure returns the zero Entry. Measure then does not look up
-// names, because marks were not recorded. A histogram that wants the measure still receives the
-// duration, unless the duration depends on a mark.
+// Under a span that is not recorded, Measure returns the zero Entry. Measure then ignores the names
+// of marks, because the marks were not recorded. A histogram that wants the measure still receives
+// the duration, unless the duration depends on a mark.
 func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry, error) {
 	name = record.Name(name)
 	if err := o.check(); err != nil {

@@ -15,10 +15,10 @@ type TimerifyOptions struct {
 	// Attrs are added to every measure. Timerify freezes Attrs by the rules of package observer.
 	Attrs []slog.Attr
 
-	// Histogram, if set, receives the duration of each call, even if nothing wants the measure. The
-	// context is the context of f, so that exemplars refer to the measure's span. Histogram runs on
-	// the caller's goroutine after the end of the measure, and must not block. This function
-	// records into a histogram of OpenTelemetry, in seconds:
+	// Histogram, if set, receives the duration of each call, even if the measure is not recorded.
+	// The context is the context of f. Therefore exemplars refer to the measure's span. Histogram
+	// runs on the caller's goroutine after the end of the measure, and must not block. This
+	// function records into a histogram of OpenTelemetry, in seconds:
 	//
 	//	func(ctx context.Context, took time.Duration) { histogram.Record(ctx, took.Seconds()) }
 	Histogram func(ctx context.Context, took time.Duration)
@@ -31,9 +31,9 @@ type TimerifyOptions struct {
 //	user, err := load(ctx, id)
 //
 // The function passes the context of a [Start] to f. Measures and spans under this context are
-// children of the measure. If f returns an error, the function returns the error, and the attribute
-// "error" of the measure contains the error's text. A panic of f continues with the original stack.
-// After a panic or a [runtime.Goexit], the attribute "panic" of the measure is true.
+// children of the measure. If f returns an error, the function returns the error. The attribute
+// "error" of the measure then contains the error's text. A panic of f continues with the original
+// stack. After a panic or a [runtime.Goexit], the attribute "panic" of the measure is true.
 //
 // The function may be called concurrently if f may be called concurrently. Timerify panics if f is
 // nil.

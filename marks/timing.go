@@ -12,8 +12,8 @@ import (
 // A Timing is a measure that has begun. Only the first End records the measure. Any goroutine may
 // call End.
 //
-// A Timing that stays in one function causes no allocation, because the pointer of Time and Start
-// does not escape by itself.
+// A Timing that stays in one function causes no allocation, because Time and Start do not let the
+// pointer escape.
 type Timing struct {
 	place   record.Place  // without a timeline if nothing wants the measure
 	span    record.Opened // of Start, or nil
@@ -30,16 +30,16 @@ type Timing struct {
 //
 //	defer marks.Time(ctx, "render").End()
 //
-// The active span of ctx is the measure's parent. If anything wants the measure, Time freezes attrs
-// by the rules of package observer.
+// The active span of ctx is the measure's parent. If an observer, a span or a histogram receives
+// the measure, Time freezes attrs by the rules of package observer.
 func Time(ctx context.Context, name string, attrs ...slog.Attr) *Timing {
 	t := new(Timing) // on the caller's stack, because Time is inlined
 	t.begin(ctx, name, attrs)
 	return t
 }
 
-// Start begins a measure that can have children. Measures and spans under the returned context are
-// the children. Start freezes attrs as Time does, before the measure begins.
+// Start begins a measure that can contain children. Measures and spans under the returned context
+// are the children. Start freezes attrs as Time does, before the measure begins.
 //
 //	ctx, t := marks.Start(ctx, "checkout")
 //	defer t.End()
@@ -49,10 +49,9 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 }
 
 // StartJob begins an independent unit of work. Examples are a cron job, a message from a queue, or
-// a request in a protocol that perfline does not support. The measure is the root of a new trace,
-// even if ctx belongs to another trace. perfline stores recent jobs in memory together with the
-// requests. perfline does not store a Start without a request there. In all other respects,
-// StartJob behaves like [Start].
+// a request in an unsupported protocol. The measure is the root of a new trace, even if ctx belongs
+// to another trace. perfline stores recent jobs in memory together with the requests. perfline does
+// not store a Start without a request there. In all other respects, StartJob behaves like [Start].
 //
 //	for msg := range messages {
 //		ctx, t := marks.StartJob(ctx, "order.import")

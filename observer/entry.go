@@ -76,8 +76,8 @@ func (e *Entry) Type() Type { return Type(e.engine().Type()) }
 // the entry began before the origin.
 func (e *Entry) StartTime() time.Duration { return e.engine().StartTime() }
 
-// Duration returns the duration of the entry. The duration of a mark is 0. The duration is negative
-// if a measure ends before its start (User Timing 3, measure()).
+// Duration returns the duration of the entry. The duration of a mark is 0. The duration of a
+// measure is negative if the measure's end lies before the start (User Timing 3, measure()).
 func (e *Entry) Duration() time.Duration { return e.engine().Duration() }
 
 // TraceID returns the trace id of the entry, in the byte order of a traceparent. The id is zero if

@@ -9,8 +9,8 @@ type TypeStats struct {
 	// Recorded does not count these entries.
 	Overflow uint64
 	// BufferFull counts entries that did not fit into the timeline's buffer. Recorded also counts
-	// these entries. For the timeline of a request, the counter changes when the program reads the
-	// buffer, or when the timeline hands over a part of a running request.
+	// these entries. For the timeline of a request, the counter changes only at two moments: the
+	// program reads the buffer, or the timeline hands over a part of a running request.
 	BufferFull uint64
 	// Delivered counts entries in callbacks, once for each observer.
 	Delivered uint64

@@ -73,7 +73,7 @@ func NewContext(ctx context.Context, t *Timeline) context.Context {
 
 // FromContext returns the first timeline that exists in this order:
 //
-//   - the timeline of the request whose span is active in ctx
+//   - the timeline of the request that contains the active span of ctx
 //   - the timeline that [NewContext] stored in ctx
 //   - [ProcessTimeline]
 //
@@ -86,9 +86,8 @@ func FromContext(ctx context.Context) *Timeline { return (*Timeline)(record.From
 func (t *Timeline) NewChild() *Timeline { return (*Timeline)(t.engine().NewChild()) }
 
 // Close ends a timeline of NewChild. Close delivers the entries, disconnects the observers of t,
-// and empties the buffer. If a goroutine records an entry later, the observers of the parent
-// timelines still receive the entry. A second Close does nothing. Close of a process timeline does
-// nothing.
+// and empties the buffer. The observers of the parent timelines still receive entries that
+// goroutines record later. A second Close does nothing. Close of a process timeline does nothing.
 func (t *Timeline) Close() { t.engine().Close() }
 
 // Now returns the time since t's origin, on the monotonic clock (High Resolution Time, now()).

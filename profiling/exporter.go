@@ -18,7 +18,7 @@ import (
 // not call perfline.Start must call the methods.
 //
 // The two exporters of perfline.Start share each profile. perfline.Start flushes and shuts down
-// both exporters together. An exporter that a program implements takes separate profiles.
+// both exporters together. An exporter that a program implements records separate profiles.
 type Exporter interface {
 	// Start starts profiling until Shutdown. The end of ctx does not end profiling. res describes
 	// the service in the profiles. A nil log means slog.Default(). Start also succeeds while the
@@ -26,9 +26,9 @@ type Exporter interface {
 	// profiling, the error wraps [ErrNotAllowed], and the exporter does not start.
 	Start(ctx context.Context, res *resource.Resource, log *slog.Logger) error
 
-	// Flush takes profiles now, and returns when all pending profiles are delivered or lost. Flush
-	// takes no profile of leaked goroutines. The error contains the number of lost profiles and the
-	// reason. Before Start and after Shutdown, Flush does nothing.
+	// Flush records profiles now, and returns when all pending profiles are delivered or lost.
+	// Flush records no profile of leaked goroutines. The error contains the number of lost profiles
+	// and the reason. Before Start and after Shutdown, Flush does nothing.
 	//
 	// Flush also returns an error in these cases, and profiles stay pending:
 	//
@@ -37,9 +37,9 @@ type Exporter interface {
 	//     a row.
 	Flush(ctx context.Context) error
 
-	// Shutdown takes the last profiles, delivers the pending profiles, closes the connections and
-	// stops the exporter. Shutdown takes no profile of leaked goroutines. Shutdown stops trying in
-	// the same cases as Flush. When ctx ends, Shutdown cancels the current request.
+	// Shutdown records the last profiles, delivers the pending profiles, closes the connections and
+	// stops the exporter. Shutdown records no profile of leaked goroutines. Shutdown stops trying
+	// in the same cases as Flush. When ctx ends, Shutdown cancels the current request.
 	//
 	// If a profile since Start did not arrive, Shutdown returns an error. The error contains the
 	// number of such profiles and the reason. Further calls return the same error. If the ctx of a
@@ -80,10 +80,10 @@ func (s ExporterStats) Lost() uint64 { return s.Accepted - s.Delivered }
 // ContinuousStats contains the counts of continuous profiling since Start. All exporters of one
 // perfline.Start share the counts.
 type ContinuousStats struct {
-	Failed uint64 // profiles that failed in the program; Accepted does not include them
+	Failed uint64 // profiles that failed in the program; not in Accepted
 
-	// PutOff counts profiles of the runtime that were skipped. A kind of profile is skipped when
-	// the profiles of this kind use more than a hundredth of a processor.
+	// PutOff counts profiles of the runtime that were skipped. The exporter skips a profile when
+	// profiles of the same kind use more than a hundredth of a processor.
 	PutOff uint64
 
 	// The fields below describe the CPU profiler. The CPU profiler restarts after the buffer was

@@ -44,11 +44,11 @@ const (
 //     labels only a goroutine that does not work for the trace yet. This label contains the name
 //     and the id of the local root.
 //   - All spans of tp label goroutines, whichever tracer creates the spans.
-//   - The tracers of the returned provider add the label to their contexts. marks.Start, bridgehttp
-//     and bridgegrpc do the same. pprof.Do under such a context adds labels to the label. pprof.Do
-//     under another context replaces the label until pprof.Do returns.
+//   - The tracers of the returned provider add the label to the returned contexts. marks.Start,
+//     bridgehttp and bridgegrpc do the same. pprof.Do under such a context adds labels to the
+//     label. pprof.Do under another context replaces the label until pprof.Do returns.
 //   - The tracers return the spans of tp without wrappers.
-//   - At most 16 384 open spans keep their label. If more spans are open, older spans lose the
+//   - At most 16 384 open spans label goroutines. If more spans are open, older spans lose the
 //     label.
 //   - The Shutdown of tp ends the labels. The tracers still create spans after Shutdown.
 //   - While an exporter to Pyroscope runs, the selected spans carry the attribute
@@ -56,11 +56,12 @@ const (
 //
 // New goroutines inherit the labels. Label an older goroutine, as in a pool of workers, with [Do].
 //
-// Call otel.SetTracerProvider before you wrap the result of otel.GetTracerProvider. Otherwise
-// otel.GetTracerProvider returns a provider that forwards to the first provider of the program. If
-// the wrapper is this first provider, the wrapper creates no spans. The wrapper reports this error
-// to otel.Handle. The wrapper creates spans again after the program sets another provider. These
-// spans label no goroutine.
+// Call otel.SetTracerProvider before you wrap the result of otel.GetTracerProvider. Before the
+// first call of otel.SetTracerProvider, otel.GetTracerProvider returns a provider that only
+// forwards to the program's first provider. If the wrapper of this provider becomes the first
+// provider, the wrapper creates no spans. The wrapper reports this error to otel.Handle. The
+// wrapper creates spans again after the program sets another provider. These spans label no
+// goroutine.
 //
 // The provider and the tracers may be used concurrently.
 func WrapTracerProvider(tp trace.TracerProvider) trace.TracerProvider {
@@ -86,18 +87,19 @@ func WrapTracerProvider(tp trace.TracerProvider) trace.TracerProvider {
 //   - No profiler runs.
 func Do(ctx context.Context, f func(context.Context)) { spanlabels.Do(ctx, f) }
 
-// HoldLabels lets new spans label their goroutines until the caller calls release. The labels are
-// span_id, span_name and trace_id. Profiles of runtime/pprof contain the labels, too. Call
-// HoldLabels for a profiler of another library. A [Profiler] calls HoldLabels by itself. HoldLabels
-// and release may be called concurrently. Further calls of release do nothing.
+// HoldLabels enables labels of new spans until the caller calls release. A span labels the
+// goroutine that starts the span. The labels are span_id, span_name and trace_id. Profiles of
+// runtime/pprof contain the labels, too. Call HoldLabels for a profiler of another library. A
+// [Profiler] calls HoldLabels automatically. HoldLabels and release may be called concurrently.
+// Further calls of release do nothing.
 func HoldLabels(spans Selection) (release func()) {
 	return spanlabels.Hold(spanlabels.Selection(spans))
 }
 
 // HoldProfileIDs adds the attribute pyroscope.profile.id to the selected spans until the caller
 // calls release. A Pyroscope server shows the samples of a span with this attribute. Package
-// pyroscope calls HoldProfileIDs by itself. HoldProfileIDs and release may be called concurrently.
-// Further calls of release do nothing.
+// pyroscope calls HoldProfileIDs automatically. HoldProfileIDs and release may be called
+// concurrently. Further calls of release do nothing.
 //
 // Only spans that start while spans label goroutines carry the attribute. If no [Profiler] runs,
 // also call [HoldLabels].

@@ -24,8 +24,8 @@ const (
 	Stopped State = "stopped" // the profiler takes no more samples
 )
 
-// A Profiler takes samples until Stop. The methods may be called concurrently. See JS
-// Self-Profiling, The Profiler Interface and Profiling Sessions.
+// A Profiler samples the program's stacks until Stop. The methods may be called concurrently. See
+// JS Self-Profiling, The Profiler Interface and Profiling Sessions.
 type Profiler struct {
 	// The hub's goroutine owns the fields up to full. makeTrace owns them after closed is set.
 
@@ -166,10 +166,10 @@ func (p *Profiler) Fallback() string {
 	return p.fallback
 }
 
-// TakeTrace returns the samples since Start or the last TakeTrace, for continuous profiling. The
-// profiler continues with an empty buffer. Each sample is in exactly one trace. While the profiler
-// runs, TakeTrace may return a trace without samples and a nil error. After the profiler has ended,
-// TakeTrace returns the results of Stop.
+// TakeTrace returns the samples since Start or since the last TakeTrace, and empties the buffer.
+// The profiler continues to take samples. Call TakeTrace for continuous profiling. Each sample is
+// in exactly one trace. While the profiler runs, TakeTrace may return a trace without samples and a
+// nil error. After the profiler has ended, TakeTrace returns the results of Stop.
 func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	if t := p.takePart(); t != nil {
 		return t, nil

@@ -30,7 +30,7 @@ var serving = make(chan struct{}, 2)
 // The response is a CPU profile for go tool pprof. The parameter seconds is the length of the
 // profile, from 1 to 3600. The default is 30. The profile ends earlier after four million samples,
 // or when the client disconnects. The sample interval is 10 ms of CPU time. The weights of samples
-// are measured, as in runtime/pprof. The samples carry the labels of their local root span. For a
+// are measured, as in runtime/pprof. The samples carry the labels of the local root span. For a
 // request, this span is the server span.
 //
 // The profile contains functions of all modules. [Policy] does not apply. A profile may use 200 MB,
@@ -44,8 +44,8 @@ var serving = make(chan struct{}, 2)
 //   - 409 while two other profiles run, or if other code used the CPU profiler all the time.
 //   - 500 for any other failure.
 //
-// If other code used the CPU profiler for a part of the time, a comment of the profile contains
-// this time. Print the comments with go tool pprof -comments.
+// Other code may use the CPU profiler for a part of the time. A comment of the profile then
+// contains this time. Print the comments with go tool pprof -comments.
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet {

@@ -21,8 +21,8 @@ func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	return requests.WriteWaterfall(w, d, t)
 }
 
-// WriteSVG writes a request as an SVG picture. Bars show the spans, with their marks and waits.
-// WriteSVG returns the same errors as [WriteWaterfall].
+// WriteSVG writes a request as an SVG picture. Bars show the spans. The bars also contain the marks
+// and the waits of the spans. WriteSVG returns the same errors as [WriteWaterfall].
 func WriteSVG(w io.Writer, q Request) error {
 	d, err := q.decode()
 	if err != nil {

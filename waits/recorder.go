@@ -11,9 +11,9 @@ import (
 	"github.com/perfline/perfline/bridge"
 )
 
-// A Recorder explains what slow requests waited for. Package flight implements Recorder with
-// execution traces. Other packages use this interface, so that a program without package flight
-// does not link the reader of traces.
+// A Recorder reports the waits of slow requests. Package flight implements Recorder with execution
+// traces. Other packages use only this interface. Therefore a program without package flight does
+// not link the reader of traces.
 //
 // Implementations follow these rules:
 //
@@ -42,7 +42,7 @@ type Recorder interface {
 	Result(trace.TraceID, trace.SpanID) (*Request, bool)
 
 	// Watch registers f. The recorder calls f once for each request that Slow accepted, as soon as
-	// the result is ready. A nil *Request means that the request will have no result.
+	// the result is ready. A nil *Request means that the recorder has no result for the request.
 	//
 	//   - The recorder's goroutines call f. Two calls of f may run at the same time.
 	//   - A call of f may still run when stop returns.
@@ -56,14 +56,14 @@ type Recorder interface {
 	Arm(time.Duration) error
 
 	// Disarm stops the recording, and waits until the recording has stopped. If slow requests wait
-	// for a snapshot, Disarm first takes a last snapshot. Disarm takes no last snapshot while the
-	// recorder reads an earlier snapshot. Disarm does nothing if the recorder is not armed.
+	// for a snapshot, Disarm first records a last snapshot. Disarm records no last snapshot while
+	// the recorder reads an earlier snapshot. Disarm does nothing if the recorder is not armed.
 	Disarm()
 
 	// State returns the recorder's current state.
 	State() State
 
-	// Stats returns the recorder's counts since its creation.
+	// Stats returns the counts since the creation of the recorder.
 	Stats() Stats
 
 	// Shutdown disarms the recorder, abandons requests without a result, and waits for the end of
@@ -93,8 +93,8 @@ const (
 type State struct {
 	// Status names the state.
 	Status Status
-	// Until is the end of the state Armed or Paused. Until is zero if the state does not end by
-	// itself.
+	// Until is the end of the state Armed or Paused. Until is zero if the state does not end
+	// automatically.
 	Until time.Time
 	// Auto is true in two cases:
 	//
@@ -112,7 +112,7 @@ type Stats struct {
 	Slow uint64
 
 	Analysed uint64 // requests with a result
-	// NotFound counts requests that are missing in their snapshot. The window was short, or the
+	// NotFound counts requests that are missing in the snapshot. The window was short, or the
 	// snapshot lacks notes of the tracer.
 	NotFound uint64
 	// Failed counts requests without a result because the snapshot or the analysis failed.
@@ -126,7 +126,7 @@ type Stats struct {
 	Dropped uint64
 	// NotArmed counts refused requests: the recorder was not armed.
 	NotArmed uint64
-	Pending  uint64 // requests that wait for a snapshot or its analysis
+	Pending  uint64 // requests that wait for a snapshot or for the analysis
 
 	Snapshots       uint64 // written snapshots
 	SnapshotsFailed uint64 // snapshots that failed or were too large

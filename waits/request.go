@@ -18,8 +18,8 @@ const (
 	OnCPU                      // on a processor
 	Runnable                   // ready, and waiting for a processor
 	Mutex                      // sync.Mutex or sync.RWMutex
-	ChannelSend                // a channel whose receiver is late
-	ChannelReceive             // a channel whose sender is late
+	ChannelSend                // a channel without a ready receiver
+	ChannelReceive             // a channel without a ready sender
 	Select                     // a select statement
 	Network                    // a connection, a listener or another socket
 	File                       // a pipe, FIFO, terminal or device that the network poller watches
@@ -29,7 +29,7 @@ const (
 	Pool                       // a connection of a pool of database/sql
 	Wait                       // anything else
 	Syscall                    // a system call
-	GCAssist                   // help to the garbage collector in an allocation, or a wait for it
+	GCAssist                   // an allocation that works for the garbage collector, or waits
 	StopTheWorld               // the runtime has stopped all goroutines
 
 	// The following kinds are kinds of causes only.
@@ -97,7 +97,7 @@ type Party struct {
 	RootID  trace.SpanID
 }
 
-// An Interval is a time in which a goroutine had one activity.
+// An Interval is a period with one activity of a goroutine.
 type Interval struct {
 	Kind       Kind
 	Start, End time.Duration // since the request's start
@@ -113,7 +113,7 @@ type Interval struct {
 // Duration returns the length of the interval.
 func (i *Interval) Duration() time.Duration { return i.End - i.Start }
 
-// A Goroutine describes the time in which a goroutine worked for a request.
+// A Goroutine contains the intervals in which a goroutine worked for a request.
 type Goroutine struct {
 	ID        uint64
 	Function  string     // the first function of the goroutine

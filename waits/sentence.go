@@ -12,8 +12,8 @@ import (
 // The sentence names the largest cause. The sentence also names the second cause if that cause took
 // at least a tenth of the duration. Without causes, Sentence returns an empty string.
 //
-// The sentence contains names that the program and its callers chose. Escape the sentence before
-// printing it.
+// The sentence contains names from the program and from callers of the program. Escape the sentence
+// before you print the sentence.
 func (r *Request) Sentence() string {
 	if len(r.Causes) == 0 {
 		return ""

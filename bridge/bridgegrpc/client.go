@@ -35,10 +35,10 @@ type Client struct {
 	Filter func(*stats.RPCTagInfo) bool
 }
 
-// Handler returns a handler that records every call. Each call gets a client span and a value of
-// the metric rpc.client.call.duration. The timeline in the call's context records a resource entry.
-// The propagators send the span's context to the server as metadata. Every status except OK counts
-// as an error.
+// Handler returns a handler that records every call. For each call, the handler creates a client
+// span, and records a value of the metric rpc.client.call.duration. The timeline in the call's
+// context records a resource entry. The propagators send the span's context to the server as
+// metadata. Every status except OK counts as an error.
 func (c Client) Handler() stats.Handler {
 	// The global propagators and providers forward to implementations that are set later.
 	meter := scope.Meter(cmp.Or(c.MeterProvider, otel.GetMeterProvider()))
@@ -61,7 +61,9 @@ type client struct {
 
 var _ stats.Handler = (*client)(nil)
 
-// TagRPC begins an attempt of a call: gRPC calls it before all other events.
+// TagRPC starts the span of an attempt of a call, and adds the span's context to the metadata. gRPC
+// calls TagRPC once for each attempt, before HandleRPC. If the filter excludes the call, TagRPC
+// starts no span.
 func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := &call{method: methodOf(info), tl: record.FromContext(ctx)}
 	if !serving.Asked(c.tl, ofFilter, h.Filter, info, true) {
@@ -91,7 +93,8 @@ func (h *client) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	return context.WithValue(metadata.NewOutgoingContext(ctx, md), h, c)
 }
 
-// HandleRPC handles the events of an attempt. gRPC calls it concurrently.
+// HandleRPC records an event of an attempt, such as a sent message or the end. gRPC calls HandleRPC
+// concurrently.
 func (h *client) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if c, ok := ctx.Value(h).(*call); ok {
 		c.tl.Try(serving.OfSpan, func() { h.handle(ctx, c, event) })

@@ -45,7 +45,8 @@ var _ propagation.TextMapCarrier = outgoing{}
 
 func (c outgoing) Get(key string) string { return received.First(metadata.MD(c).Get(key)) }
 
-// Set replaces all values of key: a service may pass on the metadata of its own caller.
+// Set replaces all values of key. A proxy may copy metadata from the proxy's caller, so key may
+// already contain values.
 func (c outgoing) Set(key, value string) { metadata.MD(c).Set(key, value) }
 
 func (c outgoing) Keys() []string { return slices.Collect(maps.Keys(c)) }

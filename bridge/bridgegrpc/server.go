@@ -28,7 +28,7 @@ type Server struct {
 	MeterProvider  metric.MeterProvider          // nil: otel.GetMeterProvider()
 	Propagators    propagation.TextMapPropagator // nil: otel.GetTextMapPropagator()
 	// Timeline is the parent of the calls' timelines. nil: observer.ProcessTimeline(). A
-	// bridge.TracerProvider ignores this field and uses its own timeline.
+	// bridge.TracerProvider ignores this field and uses the provider's timeline.
 	Timeline *observer.Timeline
 
 	// Filter returns false for calls that bypass the handler. These calls record no timeline, no
@@ -41,9 +41,10 @@ type Server struct {
 	PublicEndpoint func(context.Context, *stats.RPCTagInfo) bool
 }
 
-// Handler returns a handler that records every call. Each call gets a timeline, a server span and a
-// value of the metric rpc.server.call.duration. The propagators read the span's parent from the
-// metadata. Observers receive a navigation entry before the span ends.
+// Handler returns a handler that records every call. For each call, the handler creates a timeline
+// and a server span, and records a value of the metric rpc.server.call.duration. The propagators
+// read the span's parent from the metadata. Observers receive a navigation entry before the span
+// ends.
 //
 // The timeline records three moments for marks.Measure: requestStart, responseStart and
 // responseEnd. The server sends the first header or message at responseStart.
@@ -77,7 +78,11 @@ type server struct {
 
 var _ stats.Handler = (*server)(nil)
 
-// TagRPC begins a call: gRPC calls it before all other events.
+// TagRPC begins the record of a call on the server, and returns a context with this record. gRPC
+// calls TagRPC before HandleRPC. TagRPC returns ctx unchanged in these cases:
+//
+//   - The filter excludes the call.
+//   - Another handler of this package, or of bridgehttp, already records the call.
 func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	tl := (*record.Timeline)(h.Timeline)
 	if serving.Served(ctx) || !serving.Asked(tl, ofFilter, h.Filter, info, true) {
@@ -100,7 +105,8 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	return context.WithValue(ctx, h, c)
 }
 
-// HandleRPC handles the events of a call. gRPC calls it concurrently for a stream.
+// HandleRPC records an event of a call, such as a received message or the end. For a stream, gRPC
+// calls HandleRPC concurrently.
 func (h *server) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if c, ok := ctx.Value(h).(*call); ok {
 		c.tl.Try(serving.OfSpan, func() { h.handle(ctx, c, event) })

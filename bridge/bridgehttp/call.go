@@ -123,7 +123,8 @@ type switchedBody struct {
 	io.Writer
 }
 
-// CloseWrite tells the peer that no more bytes follow, as net/http's body does.
+// CloseWrite closes the connection for writing. The peer then reads an end of file. net/http's body
+// provides the same method.
 func (b switchedBody) CloseWrite() error {
 	if w, ok := b.Writer.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()

@@ -99,8 +99,9 @@ func (res *response) wrote(n, length int, err error) {
 	a.failed(res.request, err)
 }
 
-// ReadFrom copies src to the body. The inner ReadFrom writes no header if src is empty, so Write
-// copies the first 512 bytes. From as many bytes, net/http detects the content's type.
+// ReadFrom copies src to the body. Write copies the first 512 bytes, because net/http detects the
+// content's type from these bytes. The inner ReadFrom copies the rest. The inner ReadFrom alone
+// would write no header for an empty src.
 func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	if !res.headerSent {
 		const first = 512
@@ -120,8 +121,8 @@ func (res *response) ReadFrom(src io.Reader) (n int64, err error) {
 	return n + more, err
 }
 
-// FlushError serves [http.ResponseController], which otherwise looks for the method in the inner
-// writers.
+// FlushError implements Flush for [http.ResponseController]. Without FlushError, the
+// ResponseController would call the inner writers.
 func (res *response) FlushError() error {
 	if w := res.ResponseWriter; !reaches[http.Flusher](w) &&
 		!reaches[interface{ FlushError() error }](w) {
@@ -136,7 +137,7 @@ func (res *response) FlushError() error {
 	return err
 }
 
-// SetWriteDeadline serves [http.ResponseController].
+// SetWriteDeadline implements SetWriteDeadline of [http.ResponseController].
 func (res *response) SetWriteDeadline(deadline time.Time) error {
 	err := http.NewResponseController(res.ResponseWriter).SetWriteDeadline(deadline)
 	if err == nil {
@@ -167,7 +168,8 @@ func (res *response) isStream() bool {
 	return len(types) > 0 && strings.HasPrefix(types[0], "text/event-stream")
 }
 
-// Unwrap serves [http.ResponseController]. The caller may set fields of the inner writer's header.
+// Unwrap returns the inner writer for [http.ResponseController]. The caller may set fields of the
+// inner writer's header.
 func (res *response) Unwrap() http.ResponseWriter {
 	res.headerRead.Store(true)
 	if _, direct := res.ResponseWriter.(http.Hijacker); !direct &&

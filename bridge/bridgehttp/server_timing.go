@@ -18,26 +18,27 @@ import (
 )
 
 // ServerTiming configures the Server-Timing header of responses (W3C Server Timing). The zero value
-// sends no header. Browsers show the header in their developer tools and in
+// sends no header. Browsers show the header in the developer tools and in
 // PerformanceResourceTiming.serverTiming. Pages of another origin can read the header only if the
-// application also sends Timing-Allow-Origin.
+// response also contains Timing-Allow-Origin.
 type ServerTiming struct {
 	// Trace adds the metric "traceparent". A browser's monitoring can then find the trace of the
 	// request. The metric's description is a traceparent of W3C Trace Context.
 	Trace bool
 
 	// Names lists the measures that the server sends to clients. An item is a whole name, or a
-	// prefix followed by "*". Nothing is sent by default, because durations reveal facts about a
-	// service to strangers. The attribute "desc" of a measure becomes the metric's description.
+	// prefix followed by "*". By default, the server sends no measures, because durations reveal
+	// facts about a service to strangers. The attribute "desc" of a measure becomes the metric's
+	// description.
 	//
-	// Names also select outbound requests and sampled spans of other instrumentation, by the names
-	// of their entries. The name of an outbound request is its URL. Internal URLs are therefore
-	// public with "*" alone.
+	// Names also select outbound requests and sampled spans of other instrumentation, by the name
+	// of the entry. The name of an outbound request is the URL. Therefore the item "*" reveals
+	// internal URLs.
 	//
 	// The header contains the measures that ended before the first byte of the response. If the
 	// client accepts trailers, a trailer contains later measures. An HTTP/1 response with a trailer
-	// loses its Content-Length, unless the handler set Content-Length. Selected measures and
-	// outbound requests are recorded even if the request's trace is not sampled.
+	// contains no Content-Length, unless the handler set Content-Length. The timeline records
+	// selected measures and outbound requests even if the request's trace is not sampled.
 	Names []string
 
 	// MaxBytes limits the header's value and the trailer's value, in bytes. 0 means 1024, because

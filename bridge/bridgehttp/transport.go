@@ -40,17 +40,19 @@ type Client struct {
 	BodySizeMetrics bool                       // adds http.client.request.body.size, experimental
 }
 
-// Transport returns a transport that sends requests through base and records them. A nil base is
-// [http.DefaultTransport]. Each request gets a client span and a value of the metric
-// http.client.request.duration. The span and the metric follow OpenTelemetry's semantic conventions
-// for HTTP. The propagators write the span's context into the request. The timeline in the
-// request's context records an entry of type resource (Resource Timing).
+// Transport returns a transport that sends requests through base and records the requests. If base
+// is nil, Transport uses [http.DefaultTransport]. For each request, the transport creates a client
+// span, and records a value of the metric http.client.request.duration. The span and the metric
+// follow OpenTelemetry's semantic conventions for HTTP. The propagators write the span's context
+// into the request. The timeline in the request's context records an entry of type resource
+// (Resource Timing).
 //
-// The span and the entry end when the caller closes the response's body, reads the last byte, or
-// receives a read error. The duration metric ends with the response's header. If the caller neither
-// reads nor closes the body, the body occupies its connection. In this case, the span and the entry
-// are recorded when the garbage collector finds the body, and end at the last read. The collector
-// cannot find the body while the request's context refers to the response.
+// The span and the entry end at the first of these events: the caller closes the response's body,
+// reads the last byte, or receives a read error. The duration metric ends with the response's
+// header. If the caller does not close or fully read the body, the body occupies a connection. In
+// this case, the transport records the span and the entry when the garbage collector finds the
+// body. Both end at the last read. The collector cannot find the body while the request's context
+// refers to the response.
 //
 // The entry's name is the URL without user, query and fragment, because these parts often contain
 // secrets. The entry contains these attributes; times are durations since the entry's start:
@@ -103,7 +105,7 @@ type transport struct {
 
 var _ http.RoundTripper = (*transport)(nil)
 
-// CloseIdleConnections serves [http.Client.CloseIdleConnections].
+// CloseIdleConnections implements [http.Client.CloseIdleConnections].
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -179,7 +181,7 @@ type baseError struct{ kind, text string }
 
 func (e *baseError) Error() string { return "bridgehttp: base transport " + e.text }
 
-// ErrorType returns the attribute error.type.
+// ErrorType returns the value of the attribute error.type.
 func (e *baseError) ErrorType() string { return e.kind }
 
 // request stores and returns the attributes that are known before the request is sent.

@@ -12,10 +12,10 @@ import (
 // The package documentation lists the rules. The processor is stateless, returns no errors and does
 // not change records.
 //
-// Enabled returns false if the context has no recording span, because the record cannot become a
-// span event. Under a recording span, Enabled returns true, so a Logger is enabled for all
-// severities. Enabled also returns true without an event name, because another processor or a
-// logging library's bridge may set the name later.
+// Enabled returns false if the context contains no recording span, because the record cannot become
+// a span event. Under a recording span, Enabled returns true, so a Logger is enabled for all
+// severities. Enabled also returns true without an event name, because other code may set the name
+// later. Examples are another processor and a logging library's bridge.
 func NewEventBridge() sdklog.Processor { return eventBridge{} }
 
 type eventBridge struct{}
@@ -61,5 +61,6 @@ func (eventBridge) Enabled(ctx context.Context, _ sdklog.EnabledParameters) bool
 // ForceFlush does nothing, because the event bridge adds span events immediately.
 func (eventBridge) ForceFlush(context.Context) error { return nil }
 
-// Shutdown does nothing, because a LoggerProvider emits no records after its Shutdown.
+// Shutdown does nothing. The processor needs no Shutdown: a LoggerProvider emits no records after
+// the provider's Shutdown.
 func (eventBridge) Shutdown(context.Context) error { return nil }

@@ -82,9 +82,9 @@ func (r *Recorder) Entries(filters ...observer.Filter) []observer.Entry {
 	return r.entries.Entries(filters...)
 }
 
-// A Span is a span of the code under test, or the span of a measure. Spans of measures have the
-// instrumentation scope "github.com/perfline/perfline". Events contains marks, and events of
-// AddEvent and RecordError. EndTime is zero for an open span.
+// A Span is a span of the code under test, or the span of a measure. The instrumentation scope of a
+// measure's span is "github.com/perfline/perfline". Events contains marks, and events of AddEvent
+// and RecordError. EndTime is zero for an open span.
 type Span struct {
 	tracetest.SpanStub
 
@@ -92,8 +92,8 @@ type Span struct {
 	Children []*Span // sorted by start
 }
 
-// Attr returns the value of the attribute with the key, or an empty value if the span has no such
-// attribute.
+// Attr returns the value of the attribute with the key. Without such an attribute, Attr returns an
+// empty value.
 func (s *Span) Attr(key attribute.Key) attribute.Value {
 	for _, kv := range s.Attributes {
 		if kv.Key == key {
@@ -127,7 +127,7 @@ func (r *Recorder) Spans() []*Span {
 }
 
 // Span returns the span with the name. If the number of spans with the name is not 1, the test
-// fails immediately. Call Span only on the test's own goroutine.
+// fails immediately. Call Span only on the goroutine of the test.
 func (r *Recorder) Span(name string) *Span {
 	r.t.Helper()
 	found := slices.DeleteFunc(r.Spans(), func(s *Span) bool { return s.Name != name })

@@ -16,8 +16,8 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Tree returns the spans and their events as text, with one line each, sorted by start. Two spaces
-// indent each level:
+// Tree returns the spans and the events as text. Each span and each event is one line. The lines
+// are sorted by start. Two spaces indent each level:
 //
 //	GET /products/{id} (server)
 //	  * cache.miss key=7

@@ -21,12 +21,12 @@ import (
 
 // The values of the flag -provider.
 const (
-	Perfline   = "perfline"   // a bridge.TracerProvider, whose marks and measures wait in journals
-	Processors = "processors" // a bridge.TracerProvider with a processor, which sees each of them
+	Perfline   = "perfline"   // a bridge.TracerProvider that stores marks and measures in journals
+	Processors = "processors" // a bridge.TracerProvider with a span processor
 	SDK        = "sdk"        // the SDK's provider with a bridge.Processor
 )
 
-// A Provider is the SDK's or perfline's.
+// A Provider is a tracer provider of the SDK or of perfline.
 type Provider interface {
 	trace.TracerProvider
 	ForceFlush(ctx context.Context) error
@@ -36,26 +36,27 @@ type Provider interface {
 var provider = flag.String("provider", Perfline,
 	"the provider to test: perfline, processors or sdk")
 
-// Is reports whether the tests run over a provider.
+// Is reports whether the tests use the provider with the name.
 func Is(name string) bool { return *provider == name }
 
-// All are the values of the flag.
+// All returns the values of the flag provider.
 func All() []string { return []string{Perfline, Processors, SDK} }
 
-// Options configure a provider. Zero fields mean its defaults.
+// Options configure a provider. A zero field means the provider's default.
 type Options struct {
 	Timeline *observer.Timeline
 	Sampler  sdktrace.Sampler
 	Limits   *sdktrace.SpanLimits
-	// of Perfline: then its recorders get the spans, and not its exporters
+	// Keep applies only to the provider Perfline. With Keep, the recorders receive the spans, and
+	// the exporters do not.
 	Keep  *bridge.KeepPolicy
 	Marks bridge.MarkForm
 	Logs  bridge.LogOutput
 }
 
-// New returns the provider to test. Its spans and the timeline's marks and measures go to a
-// processor. It receives them when they end, or with the rest of their unit. A nil sampler is the
-// default.
+// New returns the provider to test. The processor receives the provider's spans, and the marks and
+// measures of tl. A span arrives at the span's end, or together with the rest of the unit. A nil
+// sampler selects the default.
 func New(t *testing.T, tl *observer.Timeline, sampler sdktrace.Sampler,
 	to sdktrace.SpanProcessor) Provider {
 	t.Helper()
@@ -63,8 +64,8 @@ func New(t *testing.T, tl *observer.Timeline, sampler sdktrace.Sampler,
 	return p
 }
 
-// Open returns a provider by its name, as New does, and the counts of its marks and measures. The
-// caller has to shut it down.
+// Open returns the provider with the name, and a function that returns the counts of marks and
+// measures. The caller must shut the provider down.
 func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() bridge.Stats) {
 	if name == SDK {
 		options := []sdktrace.TracerProviderOption{sdktrace.WithSampler(o.Sampler),
@@ -92,7 +93,7 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 	return tp, tp.Stats
 }
 
-// Decoded gives encoded spans to a processor.
+// Decoded is an output that decodes spans and passes the spans to a processor.
 type Decoded struct{ To sdktrace.SpanProcessor }
 
 // Accept implements [bridge.Output].
@@ -113,8 +114,9 @@ func (d Decoded) ForceFlush(ctx context.Context) error { return d.To.ForceFlush(
 // Shutdown implements [bridge.Output].
 func (d Decoded) Shutdown(ctx context.Context) error { return d.To.Shutdown(ctx) }
 
-// Wrapped returns p without what its tracers have beside the API, like a program's wrapper, and
-// like OpenTelemetry's global tracers that were made before the provider was set.
+// Wrapped returns a wrapper of p. The wrapper's tracers implement only OpenTelemetry's API. A
+// program's wrapper also returns such tracers. OpenTelemetry's global provider returns such tracers
+// before the program calls otel.SetTracerProvider.
 func Wrapped(p trace.TracerProvider) trace.TracerProvider { return wrapped{p} }
 
 type wrapped struct{ trace.TracerProvider }
@@ -124,8 +126,8 @@ func (w wrapped) Tracer(name string, options ...trace.TracerOption) trace.Tracer
 }
 
 // HandedOver returns a function that calls do, for tests that count allocations. With perfline's
-// provider, every 32nd call hands over the requests that have ended, as a program does now and
-// then. The hand-over may allocate, once for many requests.
+// provider, every 32nd call also hands over the ended requests. The hand-over may allocate once for
+// many requests, as in a program.
 func HandedOver(tp trace.TracerProvider, do func()) func() {
 	p, ok := tp.(*bridge.TracerProvider)
 	if !ok {
@@ -140,8 +142,8 @@ func HandedOver(tp trace.TracerProvider, do func()) func() {
 	}
 }
 
-// Again runs the package's tests over another provider, in a process of their own, without the
-// tests that skip matches. The test is parallel to others that run them over a third one.
+// Again runs the package's tests with another provider, in a separate process. skip is a pattern of
+// tests to skip. Again marks t as parallel, so that t may run together with other calls of Again.
 func Again(t *testing.T, provider, skip string) {
 	t.Helper()
 	t.Parallel()
@@ -155,7 +157,7 @@ func Again(t *testing.T, provider, skip string) {
 	}
 }
 
-// Snapshot returns a decoded span as the SDK has it.
+// Snapshot converts a decoded span to a span of the SDK.
 func Snapshot(s *otlpenc.Span) sdktrace.ReadOnlySpan {
 	state, _ := trace.ParseTraceState(s.TraceState)
 	c := trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.SpanID, TraceFlags: s.TraceFlags,

@@ -25,7 +25,7 @@ type Receiver struct {
 	Package string       // name of the package, the prefix of errors: "pyroscope"
 	Config  any          // configuration of the package; the printed form omits secrets
 	Logger  *slog.Logger // replaces Environment.Logger, unless nil
-	Address string       // "" if neither a field nor a variable has an address
+	Address string       // "" without an address in a field or a variable
 
 	// Open checks the configuration, and creates the encoder and the delivery. All fields of the
 	// Environment are set, except for Process.
@@ -119,7 +119,7 @@ func (e *Exporter) Stats() profiling.ExporterStats {
 	return s
 }
 
-// LastMinute calls [Source.LastMinute]. Before Start, LastMinute returns nil.
+// LastMinute returns the result of [Source.LastMinute]. Before Start, LastMinute returns nil.
 func (e *Exporter) LastMinute() *profile.Trace { return e.started().LastMinute() }
 
 // started returns the Run of the start, or nil.

@@ -23,9 +23,9 @@ type memory struct {
 }
 
 // LastMinute returns the CPU samples of the last minute, up to the last complete interval. The
-// first call returns an empty trace. After a call, the source stores samples for five minutes. Each
-// call extends this time. The source stores at most 2^18 samples, so the trace may cover less than
-// a minute. Started and Stopped of the trace limit the covered time.
+// first call returns an empty trace. After each call, the source stores samples for five minutes.
+// The source stores at most 2^18 samples, so the trace may cover less than a minute. The fields
+// Started and Stopped of the trace contain the covered period.
 func (s *Source) LastMinute() *profile.Trace {
 	now := s.c.Process.Now()
 	m := s.memory.Load()

@@ -111,7 +111,7 @@ func (r *Run) stop(ctx context.Context) error {
 	return r.each(func(_ int, d *Delivery) error { return d.shutdown(ctx, taken) })
 }
 
-// LastMinute calls [Source.LastMinute].
+// LastMinute returns the result of [Source.LastMinute].
 func (r *Run) LastMinute() *profile.Trace {
 	if r == nil {
 		return nil

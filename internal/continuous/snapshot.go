@@ -22,9 +22,9 @@ const (
 	Leak      = "goroutineleak" // also the name of the runtime's profile
 )
 
-// A Snapshot takes one kind of profile of the runtime. The profile contains the changes since the
+// A Snapshot records one kind of profile of the runtime. The profile contains the changes since the
 // last profile of this kind. For memory in use and for goroutines, the profile contains current
-// values. Each frame of the profile contains a name.
+// values. The profile contains the function name of each frame.
 type Snapshot struct {
 	Kind string
 	// Take writes the profile in the format of pprof. Take writes nothing if the profile is empty.

@@ -68,7 +68,7 @@ type Process struct {
 	Spent     func(f func()) time.Duration        // calls f and returns the CPU time of f
 	Profiler  func(full func()) (Profiler, error) // calls full when the buffer is full
 	Snapshots []Snapshot
-	Leaks     *Snapshot // nil if the runtime has no profile of leaked goroutines
+	Leaks     *Snapshot // nil if the runtime provides no profile of leaked goroutines
 }
 
 // ThisProcess returns a Process for the running program. The CPU samples name the selected spans.
@@ -89,7 +89,8 @@ func ThisProcess(ctx context.Context, spans profiling.Selection) Process {
 		}}
 }
 
-// A Source takes profiles and passes the profiles to sinks. The methods may be called concurrently.
+// A Source records profiles and passes the profiles to sinks. The methods may be called
+// concurrently.
 type Source struct {
 	c     Config
 	takes chan chan struct{} // from Take; run closes each when the sinks have the profiles
@@ -301,9 +302,9 @@ func (s *Source) log(event, message string, err error) {
 	s.c.Logger.Warn(message, "error", err)
 }
 
-// Take takes all profiles now, except for leaked goroutines. Take returns after the sinks received
-// the profiles. If the source has stopped, Take returns [ErrStopped]. If ctx ends first, Take
-// returns the cause of ctx. If ctx has ended before the call, Take takes no profile.
+// Take records all profiles now, except for leaked goroutines. Take returns after the sinks
+// received the profiles. If the source has stopped, Take returns [ErrStopped]. If ctx ends first,
+// Take returns the cause of ctx. If ctx has ended before the call, Take records no profile.
 func (s *Source) Take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -324,7 +325,7 @@ func (s *Source) Take(ctx context.Context) error {
 	}
 }
 
-// Stop takes the last profiles, except for leaked goroutines, and stops the source. Stop returns
+// Stop records the last profiles, except for leaked goroutines, and stops the source. Stop returns
 // after the sinks received the profiles. If ctx ends first, Stop returns the cause of ctx. Further
 // calls also wait until the source has stopped.
 func (s *Source) Stop(ctx context.Context) error {

@@ -22,8 +22,9 @@ type Metric struct {
 	// Rows contains the counts for the page. The page omits rows with an empty What. If Unit is
 	// seconds, N counts nanoseconds.
 	//
-	// The Group of a row is usually the metric's name. A metric of pending items is an exception:
-	// the row is named "pending", and Group names another metric, such as perfline.delivery.spans.
+	// The Group of a row is usually the metric's name. A metric of pending items is an exception.
+	// The name of the row is "pending", and Group names another metric, such as
+	// perfline.delivery.spans.
 	Rows []exporter.Count
 }
 

@@ -78,8 +78,9 @@ func Requests(s bridge.RequestStats) (t Table) {
 
 const full = " dropped at the full queue"
 
-// OTLP returns the delivery counts of a signal. what names the items of the signal, such as
-// "spans". The count "accepted" is the sum of "delivered", "failed", "dropped" and "pending".
+// OTLP returns the delivery counts of a signal. The argument what is the plural name of the items,
+// such as "spans". The count "accepted" is the sum of "delivered", "failed", "dropped" and
+// "pending".
 func OTLP(signal, unit, what string, s exporter.Stats) (t Table) {
 	name, dropped := "perfline.delivery."+signal, what+full
 	if signal != "spans" { // other signals pause after a backend that does not know the signal

@@ -122,7 +122,7 @@ func (r *Reader) Ignored(name, why string) {
 	}
 }
 
-// Wrong reports whether r has found a wrong value in the variable.
+// Wrong reports whether r read a wrong value from the variable.
 func (r *Reader) Wrong(name string) bool { return r.wrong[name] }
 
 // Error returns an error for a wrong variable. The error contains the name, the value and the rule.

@@ -9,8 +9,8 @@ import (
 	"github.com/perfline/perfline/internal/memnet"
 )
 
-// RunCrowd adds items on eight goroutines, faster than any receiver takes them. size is the default
-// of the queue's size.
+// RunCrowd adds items on eight goroutines, faster than a receiver can accept the items. size is the
+// default size of the queue.
 func RunCrowd(t *testing.T, s Signal, size int) {
 	t.Helper()
 	const goroutines, each = 8, 2500

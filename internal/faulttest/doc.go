@@ -32,36 +32,36 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 )
 
-// A Signal is a kind of data with a delivery of its own.
+// A Signal is a kind of data with a separate delivery, such as spans.
 type Signal struct {
 	What string      // the items, in the log: "spans"
-	Of   otlp.Signal // their name in OTLP
+	Of   otlp.Signal // the signal in OTLP
 
 	// New starts a delivery.
 	New func(Config) (Delivery, error)
 
-	// Names returns the names of a request's items, or an error for a body that is no request of
-	// this signal.
+	// Names returns the names of a request's items. Names returns an error if the body is not a
+	// request of this signal.
 	Names func(body []byte) ([]string, error)
 
-	// Delay is how long an item waits for others.
+	// Delay is the time that an item waits for other items.
 	Delay time.Duration
 
-	// Timeout is how long a batch is tried. 0: until the receiver takes or refuses it. ForceFlush
-	// gives up after some attempts then.
+	// Timeout is the time from the first to the last attempt to send a batch. 0: the delivery tries
+	// until the receiver accepts or refuses the batch. ForceFlush then stops after some attempts.
 	Timeout time.Duration
 
-	// after a receiver that does not know the signal, items are dropped for minutes
+	// If the receiver does not know the signal, the delivery drops items for minutes.
 	Pauses      bool
-	Single      bool // each item is a request of its own, without delay
-	DropsOldest bool // a full queue drops its oldest items, except the one that is being sent
+	Single      bool // the delivery sends each item in a separate request, without delay
+	DropsOldest bool // a full queue drops the oldest items, except an item in a running request
 
-	// Bytes returns the size of an item, in a queue that bounds only bytes. nil: the queue bounds
+	// Bytes returns the size of an item, for a queue that limits only bytes. nil: the queue limits
 	// the number of items.
 	Bytes func(name string) int
 }
 
-// Config says where and how a delivery sends.
+// Config configures a delivery: the receiver, the limits of the queue and the logger.
 type Config struct {
 	Sender     *otlp.Sender
 	QueueSize  int // items
@@ -69,9 +69,9 @@ type Config struct {
 	Logger     *slog.Logger
 }
 
-// A Delivery sends items. Its methods may be called concurrently.
+// A Delivery sends items. The methods may be called concurrently.
 type Delivery interface {
-	Add(name string) // an item of at least as many bytes as its name
+	Add(name string) // adds an item with at least len(name) bytes
 	ForceFlush(context.Context) error
 	Shutdown(context.Context) error
 	Stats() queue.Stats

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// RunPorts sends items over the machine's own network: nothing listens at first, and a receiver
-// that is well goes away and comes back. The test waits for what happens, however long that takes.
+// RunPorts sends items over ports of the machine. RunPorts tests two faults: the receiver starts
+// late, and the receiver restarts. RunPorts waits up to two minutes for an expected event.
 func RunPorts(t *testing.T, s Signal) {
 	t.Helper()
 	for _, f := range theFaults {

@@ -18,9 +18,9 @@ var protocols = []string{otlp.GRPC, otlp.HTTP}
 // delay that it asked for, or two attempts to connect.
 const recovery = flushedAfter + 2*time.Second
 
-// Run sends items to receivers that fail and are well again. The books balance at every read and
-// agree with the items that arrived. A line of the log has the reason, and another one says that it
-// is over.
+// Run sends items to receivers that fail and then recover. The counts must balance at every read,
+// and must agree with the received items. The log must contain a line with the reason of the
+// failure, and a line about the recovery.
 func Run(t *testing.T, s Signal) {
 	t.Helper()
 	for _, f := range theFaults {

@@ -10,9 +10,10 @@ import (
 	"github.com/perfline/perfline/internal/queue"
 )
 
-// RunUnknown sends items to a receiver that does not know the signal: UNIMPLEMENTED over gRPC, and
-// 404 over HTTP. The log has one line. A signal that pauses makes a single attempt, and drops
-// further items. Other signals try each batch.
+// RunUnknown sends items to a receiver that does not know the signal. The receiver answers
+// UNIMPLEMENTED over gRPC, and 404 over HTTP. The log must contain exactly one line. With
+// Signal.Pauses, the delivery must send once and drop further items. Otherwise the delivery must
+// try each batch.
 func RunUnknown(t *testing.T, s Signal) {
 	t.Helper()
 	for _, protocol := range protocols {

@@ -62,8 +62,8 @@ func (o *Objects) free(name string) {
 	}
 }
 
-// Left returns the number of objects that are not freed. An object counts as freed after the
-// runtime has run the object's cleanup.
+// Left returns the number of objects that the runtime has not freed. An object counts as freed
+// after the runtime has run the object's cleanup.
 func (o *Objects) Left() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

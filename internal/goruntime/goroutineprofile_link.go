@@ -10,8 +10,8 @@ import "unsafe"
 // goroutines of the runtime. The runtime allocates each stack. Call GoroutineProfile only if
 // [CheckGoroutineProfile] returned nil.
 //
-// The runtime does not promise to keep this symbol. Before you raise the bound above for a new
-// release, check the symbol, the signature and profilerecord.StackRecord.
+// A new release of Go may remove the symbol. Before you raise the bound above for a new release,
+// check the symbol, the signature and profilerecord.StackRecord.
 //
 //go:linkname GoroutineProfile runtime.pprof_goroutineProfileWithLabels
 func GoroutineProfile(records []StackRecord, labels []unsafe.Pointer) (n int, ok bool)

@@ -7,8 +7,8 @@ type KeepReason uint8
 const (
 	NotKept        KeepReason = iota
 	KeptForProgram            // the program called marks.Keep
-	KeptForFailure            // a span of the request has the status Error
-	KeptForTime               // the request took longer than its threshold
+	KeptForFailure            // the status of a span of the request is Error
+	KeptForTime               // the duration of the request reached the threshold
 	KeptForShare              // a random share of all other requests
 
 	KeepReasons = iota // the number of reasons

@@ -17,7 +17,7 @@ type Class uint8
 // The classes of local roots.
 const (
 	Request      Class = iota // a unit of work: a request, a message or a job
-	Stream                    // a request that lasts as long as its client stays
+	Stream                    // a request that lasts until the client leaves
 	Background                // a call or a measure without a request
 	Housekeeping              // a pool of connections dials, checks or resets a connection
 

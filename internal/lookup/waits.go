@@ -9,7 +9,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Waits returns the results of a waits recorder to clients outside the program. The results omit
+// A Waits provides the results of a waits recorder to clients outside the program. The results omit
 // the functions that the program's policy hides. All methods may be called concurrently.
 type Waits struct {
 	recorder waits.Recorder // nil without a recorder

@@ -1,13 +1,13 @@
-// Package memnet is a network in memory, for tests in bubbles of testing/synctest: clients and
-// servers of any protocol meet there, and their deadlines are in fake time. A connection has
-// buffers, as a socket has: a program that writes need not wait for one that reads.
+// Package memnet implements a network in memory, for tests in bubbles of testing/synctest. The
+// network connects clients and servers of any protocol. Deadlines use the bubble's clock. A
+// connection contains buffers like a socket, so a write need not wait for a read.
 //
 //	var n memnet.Network
 //	go server.Serve(n.Listen())
 //	client := &http.Client{Transport: &http.Transport{DialContext: n.Dial}}
 //
-// net.Pipe has no buffers. The read deadlines of grpc/test/bufconn may take effect after they have
-// been lifted.
+// net.Pipe has no buffers. A read deadline of grpc/test/bufconn may expire after the program has
+// removed the deadline.
 package memnet
 
 import (
@@ -18,17 +18,19 @@ import (
 	"syscall"
 )
 
-// Address is the only one of a network. Proxies of the environment are not asked for it.
+// Address is the only address of a network. HTTP clients use no proxy of the environment for
+// Address.
 const Address = "127.0.0.1:4317"
 
-// A Network leads to one server. Connections are refused while nothing listens. The zero value is
-// ready. Make it in the bubble. Its methods may be called concurrently.
+// A Network connects clients to one server. Without a listener, the network refuses connections.
+// The zero value is ready for use. Create the Network in the bubble. The methods may be called
+// concurrently.
 type Network struct {
 	mu       sync.Mutex
 	listener *listener // the last one; nil: there was none
 }
 
-// Listen returns a listener that gets the connections from now on.
+// Listen returns a listener that receives all later connections.
 func (n *Network) Listen() net.Listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -36,7 +38,8 @@ func (n *Network) Listen() net.Listener {
 	return n.listener
 }
 
-// Dial connects to the listener, whatever the address. It waits until the connection is accepted.
+// Dial connects to the listener and ignores the address. Dial waits until the listener accepts the
+// connection.
 func (n *Network) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listener

@@ -62,7 +62,7 @@ var Read = sync.OnceValue(func() *Set {
 // Version returns the version of a module in this program. Version returns "" in these cases:
 //   - The program does not contain the module.
 //   - A folder or another module replaces the module.
-//   - The program was built in the module's own source, without a known version.
+//   - The program was built in the source of the module, without a known version.
 func Version(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -64,7 +64,7 @@ func (r redactor) redact(s string) string {
 }
 
 // Redact replaces the text of err with a printable text without secrets, of at most maxText bytes.
-// If the text of err needs no change, Redact returns err itself.
+// If the text of err needs no change, Redact returns err.
 func (r redactor) Redact(err error) error {
 	if err == nil {
 		return nil

@@ -63,9 +63,9 @@ func (s *Settings) connect() (wire, error) {
 // String returns the name of the receiver for messages.
 func (s *Sender) String() string { return s.settings.Name }
 
-// Send makes one attempt to send a request. The timeout of the settings limits the attempt. Errors
-// and messages in the answer are printable and contain no secrets. After an answer with an error,
-// gRPC may still read body.
+// Send tries once to send a request. The timeout of the settings limits the attempt. Errors and
+// messages in the answer are printable and contain no secrets. After an answer with an error, gRPC
+// may still read body.
 func (s *Sender) Send(ctx context.Context, body []byte) queue.Answer {
 	if s.life.Err() != nil {
 		return queue.Answer{Err: errClosed}

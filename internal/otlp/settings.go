@@ -39,10 +39,10 @@ type Settings struct {
 }
 
 // Resolve returns the settings of a signal from c and the signal's variables. Resolve also checks
-// variables that other settings override. OpenTelemetry's own exporters read all variables, and
-// print invalid variables with their secrets.
+// variables that other settings override. The reason is that the exporters of OpenTelemetry read
+// all variables, and print invalid variables with secrets.
 //
-// If perfline works without an invalid variable, vars logs the variable. For all other invalid
+// If a default can replace an invalid variable, vars logs the variable. For all other invalid
 // variables and fields, Resolve returns an error. The error contains the value, without secrets,
 // and the rule.
 func Resolve(vars *environ.Reader, c Config, signal Signal) (*Settings, error) {

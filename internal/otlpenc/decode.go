@@ -23,7 +23,7 @@ type Header struct {
 	Start, End time.Time
 }
 
-// Duration returns the time from the span's start to its end.
+// Duration returns the duration of the span.
 func (h Header) Duration() time.Duration { return h.End.Sub(h.Start) }
 
 // A Span is a decoded span. A Span shares no memory with the encoded bytes.

@@ -33,9 +33,9 @@ const maxGroups = 256
 // Groups finds the [Group] of a span or a log record. The zero value is ready for use. Groups must
 // not be copied. All methods are safe for concurrent use.
 //
-// Groups stores at most 256 groups. The next group replaces the whole list, so memory stays bounded
-// if a program creates tracers without end. Removed groups remain valid. If a scope has a removed
-// and a new group, the scope appears twice in a request.
+// Groups stores at most 256 groups. The next group replaces the whole list. Therefore memory stays
+// bounded if a program creates tracers without end. Removed groups remain valid. A scope appears
+// twice in a request that contains a removed and a new group of the scope.
 type Groups struct {
 	known   atomic.Pointer[[]*Group] // a stored list does not change
 	mu      sync.Mutex               // guards the replacement of known
@@ -50,7 +50,7 @@ func (t *Groups) all() []*Group {
 }
 
 // Group returns the group for a resource and a scope. Group compares resources by pointer, because
-// all spans of a provider share one pointer. If the group exists, Group takes no lock and allocates
+// all spans of a provider share one pointer. If the group exists, Group uses no lock and allocates
 // nothing. Scopes with a NaN attribute are an exception, because NaN does not equal NaN.
 func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
 	for _, g := range t.all() {

@@ -17,7 +17,7 @@ import (
 // SpanContext, the encoder writes the ids and the trace flags.
 type LogRecord struct {
 	Time              time.Time // of the event
-	ObservedTime      time.Time // of its observation
+	ObservedTime      time.Time // the time of the observation
 	Severity          int       // OTLP's number, from 1 (TRACE) to 24 (FATAL4); others are omitted
 	SeverityText      string
 	EventName         string
@@ -84,7 +84,8 @@ func (r Records) Group() *Group { return r.group }
 // the same methods.
 func (s Spans) Records() Records { return Records{s.group, s.Bytes, s.Count, s.shared} }
 
-// Retain returns r with bytes that do not change until Release: see [Spans.Retain].
+// Retain returns Records with the contents of r. The bytes of the result do not change until
+// Release: see [Spans.Retain].
 func (r Records) Retain() Records {
 	r.Bytes, r.shared = r.shared.retain(r.Bytes)
 	return r
@@ -96,7 +97,7 @@ func (r Records) Clone() Records {
 	return r
 }
 
-// Release ends a use of the bytes: see [Spans.Release].
+// Release ends the use of the bytes that Retain began: see [Spans.Release].
 func (r Records) Release() { r.shared.release(r.Bytes) }
 
 // RequestSize returns the length in bytes of a request with only these records.
@@ -105,9 +106,9 @@ func (r Records) RequestSize() int { return requestSize(r.group, len(r.Bytes)) }
 // Join appends others to r without a copy. r must be retained. If Join returns true, others need no
 // Retain. If one of these conditions fails, Join changes nothing and returns false:
 //
-//   - Both belong to the same group.
+//   - r and others belong to the same group.
 //   - The bytes of others follow the bytes of r in the same block.
-//   - Together they contain at most count records and at most the given bytes.
+//   - The sum of records is at most count, and the sum of bytes is at most the given bytes.
 func (r *Records) Join(others Records, count, bytes int) bool {
 	all := len(r.Bytes) + len(others.Bytes)
 	if r.group != others.group || r.Count+others.Count > count || all > bytes ||

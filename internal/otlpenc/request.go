@@ -68,7 +68,7 @@ func (s Spans) Clone() Spans {
 func (s Spans) Release() { s.shared.release(s.Bytes) }
 
 // RequestSize returns the length in bytes of a request with only these spans. A request of several
-// Spans is never longer than the sum of their sizes.
+// Spans is never longer than the sum of the single requests.
 func (s Spans) RequestSize() int { return requestSize(s.group, len(s.Bytes)) }
 
 func requestSize(g *Group, n int) int {
@@ -85,8 +85,8 @@ func (s Spans) parts() (*Group, []byte)   { return s.group, s.Bytes }
 func (r Records) parts() (*Group, []byte) { return r.group, r.Bytes }
 
 // AppendRequest appends a complete OTLP request with all items. Spans form an
-// ExportTraceServiceRequest, and records form an ExportLogsServiceRequest. The request contains the
-// items by resource and then by group. Resources, groups and items keep the order of their first
+// ExportTraceServiceRequest, and records form an ExportLogsServiceRequest. AppendRequest groups the
+// items by resource and then by group. Resources, groups and items appear in the order of the first
 // appearance. AppendRequest grows b at most once for each resource.
 func AppendRequest[E Encoded](b []byte, all []E) []byte {
 	type part struct { // the ScopeSpans or ScopeLogs of one group

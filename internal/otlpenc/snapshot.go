@@ -17,7 +17,7 @@ import (
 // encoder ignores ChildSpanCount, Resource and InstrumentationScope. The [Group] contains the
 // resource and the scope.
 //
-// The fields equal the fields of the SDK's own type. So [snapshotOf] reads the SDK's spans in
+// The fields equal the fields of the SDK's type. Therefore [snapshotOf] reads the SDK's spans in
 // place. Each method of the SDK's type copies all 408 bytes. The fifteen calls for a span would
 // double the time of the encoding.
 type Snapshot struct {

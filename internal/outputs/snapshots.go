@@ -33,7 +33,7 @@ var _ sdktrace.SpanProcessor = (*Snapshots)(nil)
 
 // NewSnapshots starts a processor for e. OTEL_BSP_* configure the queue and the batches. A
 // queueSize other than 0 overrides the variable of the queue size. name is the name of e in log
-// lines. The caller must call [Snapshots.Shutdown], which shuts e down.
+// lines. The caller must call [Snapshots.Shutdown]. Shutdown also shuts e down.
 func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, queueSize int,
 	log *slog.Logger) *Snapshots {
 	b := otlp.ReadBatch(vars, otlp.Traces, queueSize)

@@ -31,7 +31,7 @@ type Function struct {
 	HotLine int
 
 	Self    time.Duration // time in the function itself
-	Total   time.Duration // time in the function and its callees; recursive calls count once
+	Total   time.Duration // time in the function and the callees; recursive calls count once
 	Samples int           // samples of Self
 }
 

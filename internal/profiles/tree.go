@@ -19,10 +19,10 @@ type Node struct {
 
 const rootName = "all"
 
-// NewTree returns a tree of the functions that ran, each below its caller. samples must be samples
-// of t. The root is named "all", and contains the whole time of the samples. NewTree joins calls
-// with the same name and the same callers. [profile.NoStack] and [Waits] appear in the same way as
-// in [Functions].
+// NewTree returns a tree of the functions that ran. The parent of a function is the caller. samples
+// must be samples of t. The root is named "all", and contains the whole time of the samples.
+// NewTree joins calls with the same name and the same callers. [profile.NoStack] and [Waits] appear
+// in the same way as in [Functions].
 func NewTree(t *profile.Trace, samples iter.Seq[profile.Sample]) *Node {
 	b := treeBuilder{root: &Node{Name: rootName}, calls: map[callKey]*Node{}}
 	stacks := make([]*Node, len(t.Stacks))
@@ -88,8 +88,8 @@ func (n *Node) sum() {
 	})
 }
 
-// A Sandwich is a function with its callers and its callees. The function is the root of both
-// trees. Both trees contain the whole time of the function.
+// A Sandwich consists of the tree of a function's callers and the tree of the function's callees.
+// The function is the root of both trees. Both trees contain the whole time of the function.
 type Sandwich struct {
 	// Callers is an inverted tree: the Calls of a node are the node's callers. Self is the time of
 	// stacks that begin at the node.
@@ -101,8 +101,8 @@ type Sandwich struct {
 // tree of [NewTree]. Sandwich merges all calls of the function in the tree. If the tree contains no
 // such function, ok is false.
 //
-// A function that calls itself counts once. Callers contains the callers of the outermost call.
-// Callees contains the inner calls.
+// A recursive function counts once. Callers contains the callers of the outermost call. Callees
+// contains the inner calls.
 func (n *Node) Sandwich(name string) (s Sandwich, ok bool) {
 	callers := treeBuilder{root: &Node{Name: name}, calls: map[callKey]*Node{}}
 	callees := treeBuilder{root: &Node{Name: name}, calls: map[callKey]*Node{}}

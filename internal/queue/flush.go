@@ -66,17 +66,16 @@ func (q *Queue[T]) Flush(ctx context.Context) error {
 }
 
 // Shutdown sends the waiting items, and waits until the sending goroutine ends. The counts are then
-// final. The queue drops items that are added after the call of Shutdown.
+// final. The queue drops items that the program adds after the call of Shutdown.
 //
-// Shutdown abandons undelivered items when ctx ends, or when [Config].GiveUp attempts fail in a
+// Shutdown abandons undelivered items when ctx ends, or after [Config].GiveUp failed attempts in a
 // row. Shutdown cancels the current attempt, and waits at most 250 ms for the end of the attempt.
-// The abandoned items remain in Pending. However, items count as Failed and Unanswered if the
-// receiver may have accepted them. The error contains the number of undelivered items and the
-// reason.
+// The abandoned items remain in Pending. However, items that the receiver may have accepted count
+// as Failed and Unanswered. The error contains the number of undelivered items and the reason.
 //
-// Further calls wait for the end of the first call, and return the same error. If the context of a
-// further call ends, only the further call ends early. The error of this call contains the number
-// of pending items.
+// A further call waits for the end of the first call, and returns the same error. If ctx of the
+// further call ends first, the error contains the number of pending items. The first call
+// continues.
 func (q *Queue[T]) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	first := !q.closing

@@ -49,8 +49,8 @@ type Config[T Item] struct {
 	GiveUp  int           // consecutive failures that end Flush and Shutdown; 0: no limit
 
 	// UnknownPause is the pause after an answer with Unknown. All waiting items fail, and the queue
-	// drops items that are added during the pause. The queue sends the first item that is added
-	// after the pause. 0: no pause; the queue treats Unknown like any other error.
+	// drops new items during the pause. After the pause, the queue sends the next new item. 0: no
+	// pause; the queue treats Unknown like any other error.
 	UnknownPause time.Duration
 
 	// Send sends a batch. The rules of [Sender] apply: see [Encoded]. Send must not retain the

@@ -29,8 +29,8 @@ func cut(s string, limit int) string {
 	return b.print(func(p *printer) { p.str(s) })
 }
 
-// Contents returns the memory that the keys and values of attrs refer to, in bytes. The slice attrs
-// itself does not count.
+// Contents returns the memory that the keys and values of attrs refer to, in bytes. The elements of
+// the slice attrs do not count.
 func Contents(attrs []slog.Attr) (n int) {
 	for i := range attrs {
 		n += len(attrs[i].Key) + valueSize(attrs[i].Value)

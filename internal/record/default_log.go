@@ -14,15 +14,16 @@ import (
 	"time"
 )
 
-// LogTo returns a handler for the destination of a wrapping handler. The wrapping handler must call
-// this handler instead of next. LogTo returns next itself, unless next is slog's default handler.
+// LogTo returns the handler that a wrapper of next must call instead of next. If next is not slog's
+// default handler, LogTo returns next.
 //
-// Without LogTo, the program could hang: slog's default handler prints through package log. If the
-// wrapping handler becomes slog's default, [slog.SetDefault] redirects the lines of package log to
-// the wrapping handler. The wrapping handler would then call itself.
+// Without LogTo, the program could hang. slog's default handler prints through package log. If the
+// wrapper becomes slog's default, [slog.SetDefault] redirects the lines of package log to the
+// wrapper. The wrapper's lines would then return to the wrapper.
 //
-// The handler of LogTo prints the same lines to the destination that package log uses when LogTo is
-// called. A later look-up of the destination could deadlock, because package log may hold its lock.
+// The handler of LogTo prints the same lines as slog's default handler. LogTo reads the destination
+// of package log once. A later look-up of the destination could deadlock, because package log may
+// hold a lock.
 func LogTo(next slog.Handler) slog.Handler {
 	if next == nil || reflect.TypeOf(next).String() != "*slog.defaultHandler" {
 		return next

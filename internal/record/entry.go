@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Type is the entryType of an entry. Package observer declares a separate type Type for its public
-// signatures.
+// Type is the entryType of an entry. Package observer declares a separate type Type, for the public
+// API.
 type Type string
 
-// The entry types of a timeline: package observer documents them. The constants are untyped, so
-// that each constant is a Type and an observer.Type.
+// The entry types of a timeline. Package observer documents the types. The constants are untyped,
+// so that each constant is a Type and an observer.Type.
 const (
 	Mark       = "mark"
 	Measure    = "measure"

@@ -43,8 +43,8 @@ func (u *Unit) End(root Span) {
 	u.finish(root)
 }
 
-// Export ends an undecided unit as End does. The receiver then exports the unit: see
-// [Unit.Exported].
+// Export ends an undecided unit in the same way as End, and marks the unit for export.
+// [Unit.Exported] then returns true, so the receiver exports the unit.
 func (u *Unit) Export(root Span) {
 	u.close(fateExported, fateExported)
 	u.finish(root)
@@ -63,8 +63,8 @@ func (u *Unit) Discard(root Span) {
 }
 
 // Close ends a unit without a root span. Close delivers the unit's entries, disconnects the unit's
-// observers and empties the buffer. If a goroutine records an entry later, the tracing system and
-// the observers of the parent timelines still receive the entry.
+// observers and empties the buffer. The tracing system and the observers of the parent timelines
+// still receive entries that goroutines record later.
 func (u *Unit) Close() { u.End(nil) }
 
 // close gives an open unit one fate, and an undecided unit another. A unit that has ended keeps its

@@ -20,7 +20,7 @@ const (
 )
 
 // Freeze converts attributes to the form that entries store. Package observer documents the rules
-// and the bounds. If all values are scalars, Freeze returns attrs itself. [Place.Record] and
+// and the bounds. If all values are scalars, Freeze returns attrs. [Place.Record] and
 // [Timeline.NewEntry] call Freeze. Call Freeze directly only to record the attributes later, as
 // marks.Start does.
 //

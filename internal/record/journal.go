@@ -74,8 +74,8 @@ func (m *SpanMarks) Len() int { return int(m.count) }
 // Dropped returns the number of marks that were lost before the end of the span.
 func (m *SpanMarks) Dropped() int { return int(m.dropped) }
 
-// End records that the span has finished. The caller holds the timeline's mu, unless the span
-// belongs to no unit.
+// End marks the span as finished. The caller must lock the timeline's mu, unless the span belongs
+// to no unit.
 func (m *SpanMarks) End() { m.skip = -1 }
 
 func (m *SpanMarks) ended() bool { return m.skip < 0 }
@@ -160,8 +160,8 @@ func (j *journal) free() {
 	journals.Put(j)
 }
 
-// A Finished is a part of a unit's journal. A Finished contains measures, and finished spans with
-// their marks. A Finished is valid only during the call of HandOver.
+// A Finished is a part of a unit's journal. A Finished contains finished spans, the marks of these
+// spans, and measures. A Finished is valid only during the call of HandOver.
 type Finished struct {
 	journal  *journal
 	unit     *Unit // nil for a span without a unit
@@ -178,7 +178,7 @@ type Item struct {
 	IsSpan   bool          // the item is a span: Measure, Start and Duration are zero
 	Measure  string        // the measure's name
 	Start    time.Time     // of the measure
-	Duration time.Duration // of the measure; negative if the measure ended before its start
+	Duration time.Duration // of the measure; negative if the measure's end lies before the start
 	Attrs    []slog.Attr   // of the entry, frozen
 }
 
@@ -215,9 +215,8 @@ func (f *Finished) At(place int) *Item {
 	return it
 }
 
-// Mark returns the mark at a place, together with the parent span. ok is false unless the receiver
-// takes this mark separately from the finished spans: see [Receiver]. The receiver receives each
-// mark once.
+// Mark returns the mark at a place, together with the parent span. ok is true if the receiver
+// selected this mark by [Receiver].TakesMarks. The receiver receives each mark once.
 func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 	rec, taken := &f.journal.records[place], NoMarks
 	if f.unit != nil {
@@ -234,7 +233,7 @@ func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 // not valid.
 func (f *Finished) LastMark(s Span) FinishedMark { return FinishedMark{f, s.Marks().last} }
 
-// A FinishedMark is a mark of a finished span, or a mark that the receiver takes without a span.
+// A FinishedMark is a mark of a finished span, or a mark that the receiver receives separately.
 type FinishedMark struct {
 	finished *Finished
 	place    int32 // plus 1; 0 without a mark
@@ -246,7 +245,7 @@ func (m FinishedMark) Valid() bool { return m.place > 0 }
 
 func (m FinishedMark) record() *journalRecord { return &m.finished.journal.records[m.place-1] }
 
-// Alone reports whether the parent span does not contain the mark. The reason is that the span had
+// Alone reports whether the parent span omits the mark. The span omits the mark if the span had
 // ended or was full.
 func (m FinishedMark) Alone() bool { return m.record().gets == getsMarkAlone }
 

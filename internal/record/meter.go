@@ -14,8 +14,8 @@ type Meter interface {
 	Wants(name string) bool
 
 	// Measured aggregates one measure. The timeline and the tracer process the measure first. span
-	// is the [Opened] of the measure, or else the parent span, or nil. The other arguments are
-	// described at [Measured].
+	// is the [Opened] of the measure, or else the parent span, or nil. [Measured] describes the
+	// other arguments.
 	Measured(span any, name string, duration time.Duration, attrs []slog.Attr, failure *Failure)
 }
 

@@ -24,7 +24,7 @@ type Batch struct {
 type Registration struct {
 	Types     []Type // unsupported types are ignored
 	Add       bool   // adds Types to the earlier types
-	Buffered  bool   // asks for the entries in the timeline's buffer
+	Buffered  bool   // also delivers the entries in the timeline's buffer
 	MaxBuffer int    // entries before a callback; further entries are lost as ObserverFull
 }
 

@@ -20,7 +20,8 @@ type PerProcessor[T any] struct {
 	near  sync.Pool // of *T; a garbage collection may empty the pool
 }
 
-// Near returns a part for the calling goroutine. Other goroutines may get the same part.
+// Near returns a part for the calling goroutine, usually the part of the current processor. Near
+// may return the same part to other goroutines.
 func (p *PerProcessor[T]) Near() *T {
 	part, ok := p.near.Get().(*T)
 	if !ok {
@@ -39,7 +40,7 @@ func (p *PerProcessor[T]) another() *T {
 	return &p.parts[i]
 }
 
-// All iterates over the parts that Near may have returned.
+// All yields each part that Near may have returned.
 func (p *PerProcessor[T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for i := range p.used.Load() {

@@ -7,13 +7,13 @@ import (
 )
 
 // Try calls f, a function of the program: a callback, a sampler, or an output. Try returns false if
-// f panicked or called [runtime.Goexit]. [Timeline.Panics] counts such failures. what names the
-// kind of f, and the program uses few kinds. Try logs the first failure of each kind. After Goexit,
-// the goroutine still ends.
+// f panicked. If f calls [runtime.Goexit], the goroutine ends, and Try does not return.
+// [Timeline.Panics] counts both failures. Try logs the first failure of each kind of function. The
+// argument what is the kind of f. Use few different kinds, because Try stores each kind.
 func (t *Timeline) Try(what string, f func()) (ok bool) { return t.root.try(what, f) }
 
-// Panics returns the number of calls of the program's functions that panicked or called Goexit. The
-// number includes the calls by t's units.
+// Panics returns the number of failed calls of the program's functions. A call fails if the
+// function panics or calls [runtime.Goexit]. The number includes calls by t's units.
 func (t *Timeline) Panics() uint64 { return t.root.panics.Load() }
 
 func (r *root) try(what string, f func()) (ok bool) {

@@ -15,11 +15,11 @@ const (
 	maxLines     = 32                     // in the queue for the program's handler
 )
 
-// SafeLogger returns a logger for perfline's own lines. The lines go to l. If l is nil, each line
-// goes to the current default logger of slog. The handler is code of the program: the handler may
-// panic, hang, or end its goroutine. Therefore a separate goroutine calls the handler.
+// SafeLogger returns a logger for perfline's lines. The logger forwards the lines to l. If l is
+// nil, the logger forwards each line to the current default logger of slog. The program's handler
+// may panic, hang, or end the goroutine. Therefore a separate goroutine calls the handler.
 //
-//   - A caller waits at most 250 ms for its line.
+//   - A caller waits at most 250 ms for the handler.
 //   - A caller does not wait while the handler hangs on an earlier line.
 //   - When 32 lines wait, SafeLogger drops further lines. The next written line reports the number
 //     of dropped lines as dropped_lines.
@@ -42,7 +42,7 @@ func Unwaited(l *slog.Logger) *slog.Logger {
 
 // Once returns true for the first call with a key, and false for later calls. l must be a
 // [SafeLogger], or a logger made from a SafeLogger. Loggers of the same SafeLogger share the keys.
-// So parts that share a logger write a common line once.
+// Therefore parts with the same SafeLogger write a common line once.
 func Once(l *slog.Logger, key string) bool {
 	q := l.Handler().(*safeHandler).lines
 	q.mu.Lock()

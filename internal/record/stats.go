@@ -1,12 +1,12 @@
 package record
 
-// TypeStats contains the counts of one type: see [observer.TypeStats].
+// TypeStats contains the counts of one entry type: see [observer.TypeStats].
 type TypeStats struct {
 	Recorded, Overflow, BufferFull, Delivered, ObserverFull uint64
 }
 
-// Stats collects the entries, and returns the counts of the process timeline and all its units. The
-// map omits types without entries. The caller may change the map.
+// Stats collects the entries, and returns the counts of the process timeline and all units. The map
+// omits types without entries. The caller may change the map.
 func (t *Timeline) Stats() map[Type]TypeStats {
 	r := t.root
 	r.lock()

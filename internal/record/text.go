@@ -51,8 +51,8 @@ func (b *budget) print(f func(*printer)) string {
 }
 
 // Protect calls f. If f panics, Protect returns the panic value and false. Print the value only
-// after Protect has returned. Reason: a method of the value that calls runtime.Goexit must not run
-// in a deferred function.
+// after Protect has returned. A method of the value may call runtime.Goexit. Such a call must not
+// run in a deferred function.
 func Protect(f func()) (r any, ok bool) {
 	defer func() {
 		if !ok {
@@ -359,8 +359,8 @@ func ValueText(v any) string {
 	return b.text(v)
 }
 
-// SafeError wraps err with its current text. The method Error of the result calls no code of the
-// program. SafeError returns nil for nil.
+// SafeError returns an error that wraps err and stores the current text of err. The method Error of
+// the result calls no code of the program. SafeError returns nil for nil.
 func SafeError(err error) error {
 	if err == nil {
 		return nil

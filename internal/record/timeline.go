@@ -252,8 +252,8 @@ func (t *Timeline) Observed(typ Type) bool {
 // process timeline.
 func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
 
-// Keep requests entries of these types for the caller. t then records these entries under an
-// unrecorded span, too.
+// Keep adds types that t always records, even without an observer. t then also records these types
+// under a span that is not recorded.
 func (t *Timeline) Keep(types ...Type) { t.ownerWants.Or(uint32(kindsOf(types))) }
 
 // watched reports whether an observer of t or of a parent wants entries of kind k.
@@ -310,7 +310,7 @@ func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration,
 // implements "queue a PerformanceEntry" (Performance Timeline 2, section 3). Queue returns false in
 // these cases:
 //
-//   - no observer and no tracing system wants the entry
+//   - no observer and no tracing system records the entry
 //   - the entry is lost
 //
 // A queued entry of a request or a call does not represent the active span. If e belongs to another
@@ -332,7 +332,8 @@ func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	return t.put(t.newEntry(ids, k, Name(d.Name), start, duration, start+duration), d.Attrs)
 }
 
-// Close closes a timeline of NewChild: see [Unit.Close]. A tracing system itself ends its units.
+// Close closes a timeline of NewChild: see [Unit.Close]. Do not close the units of a tracing
+// system, because the tracing system ends these units.
 func (t *Timeline) Close() {
 	if t.unit != nil && t.unit.receiver == nil {
 		t.unit.Close()

@@ -37,25 +37,25 @@ type units struct {
 	endedArmed atomic.Bool
 }
 
-// UnitStats contains the counts of a process timeline's units and of their journals.
+// UnitStats contains counts of the units of a process timeline, and of the units' journals.
 type UnitStats struct {
 	// Hand-overs before the end of the unit, by cause.
-	LongUnits    uint64 // the journal had 512 spans and measures, or 512 KiB
+	LongUnits    uint64 // the journal reached 512 spans and measures, or 512 KiB
 	OldUnits     uint64 // the journal was 2.5 to 5 s old
-	CrowdedUnits uint64 // all journals had more than 64 MiB, by estimate
+	CrowdedUnits uint64 // all journals exceeded 64 MiB, by estimate
 
 	// Lost marks.
-	MarksAfterEnd    uint64 // recorded after the end of their span
-	MarksOverLimit   uint64 // over the limit of their span or the bounds of its journal
+	MarksAfterEnd    uint64 // recorded after the span's end
+	MarksOverLimit   uint64 // over the limit of the span or of the journal
 	MarksOfOpenSpans uint64 // of spans that were open at Shutdown, or when there were too many
-	MarksDropped     uint64 // without room in their timeline, that did not reach a span otherwise
+	MarksDropped     uint64 // dropped because the timeline or the journal was full
 
-	MarksOnlyTaken   uint64 // lost by their span, but taken by the receiver by themselves
+	MarksOnlyTaken   uint64 // missing in the span, but received separately
 	Refused          uint64 // entries that undecided units could not keep
-	MarksWithoutSpan uint64 // on their timeline only: no span was active, and no tracer took them
+	MarksWithoutSpan uint64 // on the timeline only: without an active span or a tracer
 
 	Waiting      int // units with a journal now
-	WaitingBytes int // bytes of their journals
+	WaitingBytes int // bytes of these journals
 	ViewBytes    int // bytes of entries that units hold for readers
 }
 
@@ -106,14 +106,14 @@ func (us *units) armEnded() {
 	}
 }
 
-// HandOverEnded waits until the receivers have received all units that ended before the call. If
-// ctx ends first, HandOverEnded returns the cause.
+// HandOverEnded delivers all units that ended before the call to the receivers, and waits for the
+// delivery. If ctx ends first, HandOverEnded returns the cause.
 func (t *Timeline) HandOverEnded(ctx context.Context) error {
 	return t.root.units.flush(ctx, false)
 }
 
-// FlushUnits waits until the receivers have received all spans and records that finished before the
-// call. If ctx ends first, FlushUnits returns the cause.
+// FlushUnits delivers all spans and records that finished before the call to the receivers, and
+// waits for the delivery. If ctx ends first, FlushUnits returns the cause.
 func (t *Timeline) FlushUnits(ctx context.Context) error { return t.root.units.flush(ctx, true) }
 
 // flush hands over the retired journals, and with open the finished records of open units.

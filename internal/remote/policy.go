@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Policy is a profiling.Policy with methods for perfline's own packages.
+// A Policy is a profiling.Policy with methods for the packages of perfline.
 type Policy struct {
 	Remote  bool
 	Modules []string
@@ -72,8 +72,8 @@ func (p Policy) Shows(function string) bool {
 	return p.ShowsAll() || p.filter()(&profile.Call{Name: function})
 }
 
-// Shown returns t without the frames that remote callers must not inspect. Shown does not change t.
-// Shown ignores p.Remote: see [Policy.Check].
+// Shown returns the contents of t without the frames that remote callers must not inspect. Shown
+// does not change t. Shown ignores p.Remote: see [Policy.Check].
 func (p Policy) Shown(t *profile.Trace) *profile.Trace {
 	if p.ShowsAll() {
 		return t

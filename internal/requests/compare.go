@@ -24,13 +24,13 @@ type Comparison struct {
 	Slow, Usual Request
 	Spans       []SpanDifference     // by Critical
 	Waits       []WaitDifference     // empty if no execution trace covers either request
-	Functions   []FunctionDifference // empty if the profiles have no sample of either request
+	Functions   []FunctionDifference // empty if the profiles contain no sample of the requests
 
 	// The places in Spans of the rows of each request, in the order of Rows.
 	SlowPlaces, UsualPlaces []int
 
-	// The times in Waits are zero for a request without waits, and the times in Functions for a
-	// request without samples.
+	// For a request without waits, the times in Waits are zero. For a request without samples, the
+	// times in Functions are zero.
 	SlowWaits, UsualWaits     bool
 	SlowSamples, UsualSamples int
 	// OtherEngine reports that one profile measures CPU time and the other wall-clock time. Then
@@ -86,16 +86,16 @@ func (c Comparison) Took() time.Duration { return c.Slow.Duration() - c.Usual.Du
 // Compare compares two requests by span, by state and by function. The requests may belong to
 // different routes.
 //
-// Spans correspond if their paths are equal. A path consists of the names from the root to the
-// span. The roots always correspond, even if their names differ. Compare adds up the spans of one
-// path.
+// Two spans correspond if the paths of the spans are equal. A path consists of the names from the
+// root to the span. The roots always correspond, even if the names differ. Compare adds up the
+// spans of one path.
 //
 // The differences on the critical path add up to [Comparison.Took]. Each moment of a request
 // belongs to one span on the critical path: see [CriticalPath]. Only SpanSum.Total includes time
 // off the critical path.
 //
-// Comparison.Waits compares the causes of the durations. The causes add up to the duration of a
-// request with an execution trace.
+// Comparison.Waits compares the causes of the durations. For a request with an execution trace, the
+// sum of the causes equals the duration.
 func Compare(slow, usual Part) Comparison {
 	c := Comparison{Slow: slow.Request, Usual: usual.Request}
 	tree := &pathTree{children: map[pathKey]int{}}

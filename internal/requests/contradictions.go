@@ -24,8 +24,8 @@ import (
 // Times may differ by a millisecond, and by a second for profile.EngineWindow: see [SampleSkew].
 //
 // The execution trace does not record short spans and measures of marks.Time. Contradictions
-// compares their samples with the goroutines of the span above. If q.Waits omits goroutines, a
-// sample contradicts only a known state of the sample's span at that time.
+// compares samples of such spans with the goroutines of the span above. If q.Waits omits
+// goroutines, a sample contradicts only a known state of the sample's span at that time.
 func Contradictions(q Request, t *profile.Trace) int {
 	if t == nil || q.Waits == nil {
 		return 0
@@ -41,9 +41,9 @@ func Contradictions(q Request, t *profile.Trace) int {
 	return n
 }
 
-// SampleSkew returns the largest possible difference between the time of a sample of t and the same
-// moment in an execution trace. For profile.EngineWindow, the result is a second: a sample carries
-// the time of a window, and a window lasts a second.
+// SampleSkew returns the largest possible error of the samples' times in t, relative to an
+// execution trace. For profile.EngineWindow, the result is a second: a sample carries the time of a
+// window, and a window lasts a second.
 func SampleSkew(t *profile.Trace) time.Duration {
 	if t.Engine == profile.EngineWindow {
 		return time.Second

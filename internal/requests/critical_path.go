@@ -28,13 +28,13 @@ type PathPart struct {
 // that ends last. After the end of all children, the path is in the span. The same rules apply
 // within a child.
 //
-// A span can wait only for children that end no later than the span. A child that ends later counts
-// as a child of the nearest span above that ends no earlier. The path omits spans that outlive the
-// request and spans without a duration.
+// A span can wait only for children that end no later than the span. CriticalPath moves a child
+// that ends later to the nearest span above that ends no earlier. The path omits spans that outlive
+// the request and spans without a duration.
 //
-// Code below a measure of package marks may not use the measure's context. So spans count as
-// children of a measure if they share the measure's parent and lie within the measure's time. These
-// spans may run on other goroutines.
+// Code below a measure of package marks may not use the measure's context. Therefore a span also
+// counts as a child of a measure in one case. Both share a parent, and the span lies within the
+// measure's time. The span may run on another goroutine.
 func CriticalPath(q Request) []PathPart {
 	p := pathFinder{start: q.Root.Start, children: q.awaitable()}
 	p.follow(q.Root, 0, q.Duration())

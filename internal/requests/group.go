@@ -23,8 +23,8 @@ type Group struct {
 	Slowest int           // the index of the slowest row
 }
 
-// Groups returns the groups of three or more equal rows, in the order of their first rows. rows is
-// the result of [Rows], or the first part of the result.
+// Groups returns the groups of three or more equal rows. The groups are sorted by the first row.
+// rows is the result of [Rows], or the first part of the result.
 func Groups(rows []Row) []Group {
 	type key struct {
 		parent int // index of the parent's row

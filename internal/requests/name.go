@@ -10,7 +10,7 @@ import (
 )
 
 // Name returns the name of the span. For a client span, Name appends the called host or database,
-// unless the span's name contains them:
+// unless the span's name contains the host or database:
 //
 //   - HTTP and RPC: Name appends the host and the port, as in "GET api.example:8080" and
 //     "shop.Stock/Get stock:9090".

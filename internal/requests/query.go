@@ -11,7 +11,7 @@ import (
 
 // A Query selects requests. A request must match all fields. A zero field matches any request.
 type Query struct {
-	Route string // the exact name of the root span, or of its route in a routes.Table
+	Route string // the exact name of the root span, or the name's route in a routes.Table
 
 	// Status is one of these values:
 	//
@@ -24,8 +24,8 @@ type Query struct {
 	From, To         time.Time     // the end is in [From, To)
 
 	// Attribute is "key" or "key=value". The request matches if any span or mark contains the
-	// attribute. Key and value must be equal. The key ends at the first "=". Search compares
-	// numbers and other values in their printed form.
+	// attribute. Key and value must be equal. The key ends at the first "=". Search compares the
+	// printed forms of numbers and other values.
 	Attribute string
 
 	// Text is a part of the name of a span or mark, or the beginning of the trace id. Search

@@ -23,7 +23,7 @@ type Config struct {
 	Background   int // the newest root spans that are no request; 0 means 32, negative none
 	Examples     int // first requests of each cell of heat maps; 0 means 256, negative none
 	MaxSpans     int // of one trace; 0 means 512
-	MaxPending   int // traces whose request has not ended; 0 means 1024
+	MaxPending   int // traces of open requests; 0 means 1024
 
 	// MaxBytes limits the memory of all spans, in bytes; 0 means 16 MiB.
 	//
@@ -40,8 +40,8 @@ type Config struct {
 	// KeptRequests, Recent removes the fastest of Slowest.
 	//
 	// Spans share blocks of 16 KiB with other spans. A span in memory prevents the reuse of the
-	// whole block. The unused parts of blocks do not count for MaxBytes. They occupy at most 16 KiB
-	// for each of the newest requests and each background root.
+	// whole block. The unused parts of blocks do not count for MaxBytes. The unused parts occupy at
+	// most 16 KiB for each of the newest requests and each background root.
 	MaxBytes int
 }
 
@@ -53,8 +53,8 @@ type Config struct {
 //
 // Other root spans run in the background: calls and measures without a context, and the work of
 // pools. Recent stores background spans in a separate list, so background spans never displace
-// requests. The list of the slowest requests contains no streams. A request leaves that list when
-// another request ends more than an hour later.
+// requests. The list of the slowest requests contains no streams. Recent removes a request from
+// this list when another request ends more than an hour later.
 //
 // Recent receives spans by [Recent.Accept], or as a span processor of a tracer provider. Recent is
 // safe for concurrent use.
@@ -90,11 +90,11 @@ type Stats struct {
 	Requests     uint64 // ended requests
 	KeptRequests uint64 // of Requests, the requests that a bridge.KeepPolicy kept
 	Background   uint64 // other ended root spans
-	SpansDropped uint64 // spans over MaxSpans or over the bytes of their trace
-	Abandoned    uint64 // traces removed before their request ended, over MaxPending or MaxBytes
+	SpansDropped uint64 // spans over MaxSpans or over the bytes of the trace
+	Abandoned    uint64 // traces removed before the request's end, over MaxPending or MaxBytes
 	Evicted      uint64 // requests removed early over MaxBytes, or with a too large root span
 	KeptEvicted  uint64 // requests that left Recent.KeptRequests early, over half of MaxBytes
-	Examples     uint64 // of Requests, the requests that were the first of their cell
+	Examples     uint64 // of Requests, the first requests of the cells
 
 	ExamplesEvicted uint64 // examples removed early, over MaxBytes
 
@@ -142,7 +142,7 @@ func (r *Recent) Shutdown(context.Context) error {
 // lock. f must not read from r. Several functions may be registered.
 //
 // A tracer provider that delivers spans late registers a function that delivers the pending spans.
-// So a reader receives all spans that ended before the call.
+// Therefore a reader receives all spans that ended before the call.
 func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
 
 // Routes returns the table of requests by route. Recent does not add requests to the table. A

@@ -16,11 +16,13 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Samples yields the request's samples in t by time, each with a span. t may be nil.
+// Samples yields the request's samples in t, sorted by time. Samples yields the sample's span with
+// each sample. t may be nil.
 //
-// A sample belongs to the span in the sample's label. If measures without a label ran below that
-// span, the sample belongs to the shortest measure at that time. With several goroutines below one
-// span, a sample of one goroutine may count for a measure of another goroutine.
+// A sample belongs to the span in the sample's label. Some measures below this span set no label.
+// If such measures were open at the sample's time, the sample belongs to the shortest of these
+// measures. With several goroutines below one span, a sample of one goroutine may count for a
+// measure of another goroutine.
 //
 // Samples omits samples of dropped spans, and samples that contradict q.Waits: see
 // [Contradictions].
@@ -136,7 +138,8 @@ func (h *SpanProfile) merge(other *SpanProfile) {
 	h.Samples += other.Samples
 }
 
-// String returns the three functions with the most time, with their shares in percent.
+// String returns the names of the three functions with the most time, and each function's share in
+// percent.
 func (h *SpanProfile) String() string {
 	var parts []string
 	for _, f := range h.Functions[:min(3, len(h.Functions))] {

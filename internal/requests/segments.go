@@ -14,8 +14,8 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Segment is a part of a span. Kind is the state in which the span's goroutine spent the most
-// time during the segment.
+// A Segment is a part of a span. Kind is the state of the span's goroutine that occupied the most
+// time of the segment.
 type Segment struct {
 	Kind       waits.Kind
 	Start, End time.Duration   // since the request's start
@@ -26,12 +26,12 @@ type Segment struct {
 // in q.Waits. from and to count from the request's start. The result is empty unless 0 ≤ from < to
 // ≤ q.Duration(). The result omits spans that the execution trace does not cover.
 //
-// Segments divides the period into n equal columns. Each column has the kind of state that lasted
-// longest. A segment consists of adjacent columns with the same kind.
+// Segments divides the period into n equal columns. The kind of a column is the kind of state that
+// lasted longest in the column. A segment consists of adjacent columns with the same kind.
 //
 // The goroutine of a span is the first goroutine that worked for the span. The execution trace does
-// not record spans under 0.1 ms and measures of marks.Time. Their segments contain the states of
-// the goroutine of the span above.
+// not record spans under 0.1 ms and measures of marks.Time. For such spans, the segments contain
+// the states of the goroutine of the span above.
 func Segments(q Request, from, to time.Duration, n int) map[trace.SpanID][]Segment {
 	all := map[trace.SpanID][]Segment{}
 	tree := newSpanWaits(q)

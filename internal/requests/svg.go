@@ -22,8 +22,9 @@ const (
 	svgLetter = 7.3 // the width of a character, about
 )
 
-// WriteSVG draws the request as an SVG picture. The rows are the result of [Rows]. A diamond on the
-// span is a mark; the tooltip is the mark's name. Names are cut at the width of their column.
+// WriteSVG draws the request as an SVG picture. The rows are the result of [Rows]. A diamond on a
+// span is a mark. The tooltip of a diamond contains the mark's name. WriteSVG cuts names at the
+// width of the column.
 //
 // With q.Waits, a sentence below the header names the cause of the duration. Bars show the states
 // of the span's goroutine. A legend at the bottom explains the colours. The tooltip of a part of a

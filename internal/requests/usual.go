@@ -33,7 +33,7 @@ func Usual(all []Snapshot, route string, took time.Duration, except trace.SpanID
 }
 
 // OfRoute returns the requests of a route. Each request appears once. route is the name of the root
-// span, or the route of that name in a routes.Table: see [routes.NameOf].
+// span, or the result of [routes.NameOf] for this name.
 func OfRoute(all []Snapshot, route string) []Snapshot {
 	return distinct(func(s *Snapshot) bool { return s.isOf(route) }, all)
 }

@@ -17,8 +17,11 @@ import (
 // watcher is the function of the goroutine in which net/http watches a connection during a handler.
 const watcher = "net/http.(*connReader).backgroundRead"
 
-// A Wait contains the sum of similar waits of a span. Similar waits have the same kind and
-// function, and the same party ended the waits.
+// A Wait contains the sum of similar waits of a span. Waits are similar if the following values are
+// equal:
+//
+//   - the kind and the function of the wait
+//   - the function and the request that ended the wait
 type Wait struct {
 	Kind     waits.Kind
 	Function string       // the innermost function outside the standard library; may be empty

@@ -36,15 +36,15 @@ const (
 	maxRows   = 60                            // for spans and marks
 )
 
-// WriteWaterfall writes the request as text of 100 columns. Each span is a row with a position in
-// the tree, a bar on a common axis, a start and a duration. Each mark is a row below the mark's
-// span. After 60 rows, a line states the number of omitted rows. WriteWaterfall escapes names and
-// values.
+// WriteWaterfall writes the request as text of 100 columns. Each span is a row. The row shows the
+// position in the tree, a bar on a common axis, the start and the duration. Each mark is a row
+// below the mark's span. After 60 rows, a line states the number of omitted rows. WriteWaterfall
+// escapes names and values.
 //
-// A group of equal rows is one row: see [Groups]. The bar of the group shows the times of all
+// A group of equal rows occupies one row: see [Groups]. The bar of the group shows the times of all
 // spans. The last column shows the sum of the durations. The line below states the sum, the slowest
-// span and the number of failed spans. The line also counts marks and the spans below the group:
-// they occupy no rows.
+// span and the number of failed spans. The line also counts marks and spans below the group,
+// because these marks and spans occupy no rows.
 //
 // If several spans determined the duration, a line below the header names the spans with the
 // largest shares: see [CriticalPath].
@@ -54,10 +54,10 @@ const (
 // all goroutines that worked for the span. With few samples, the time is a rough estimate. t may be
 // nil.
 //
-// With q.Waits, the second line is a sentence about the cause of the duration. Bars show the states
-// of the span's goroutine, and a legend follows the spans. Rows below a span show the three longest
-// waits of at least a hundredth of the request. Each wait shows the kind, the function, the
-// function that ended the wait, and the total time. Rows of waits count among the 60 rows.
+// With q.Waits, the second line states the cause of the duration. Bars show the states of the
+// span's goroutine, and a legend follows the spans. Rows below a span show the three longest waits
+// of at least a hundredth of the request. Each row shows the kind, the function, the function that
+// ended the wait, and the total time. Rows of waits count among the 60 rows.
 func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()),
 		root: q.Root.SpanID, room: maxRows}

@@ -61,7 +61,7 @@ func (t *Table) Add(root local.Root) {
 // lock. f must not read the table. Several functions may be registered.
 //
 // A tracer provider that delivers local roots late registers a function that delivers the pending
-// roots. So a reader receives all roots that ended before the call.
+// roots. Therefore a reader receives all roots that ended before the call.
 func (t *Table) OnRead(f func()) { t.onRead.Add(f) }
 
 // columnAt returns the number of the column that contains a time.

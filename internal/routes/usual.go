@@ -17,8 +17,8 @@ const (
 // minutes. If the last minutes contain fewer than 128 requests, Usual returns the percentile since
 // the start. If the route counts fewer than 128 requests, Usual returns 0.
 //
-// The result may ignore the newest 64 requests. The result is exact to a quarter. Usual takes no
-// lock, and does not wait for concurrent calls of Add.
+// The result may ignore the newest 64 requests. The error of the result is at most a quarter. Usual
+// uses no lock, and does not wait for concurrent calls of Add.
 func (t *Table) Usual(class local.Class, name string) time.Duration {
 	c := &t.classes[min(class, local.Housekeeping)]
 	r := c.find(text.Start(name, maxName))

@@ -25,7 +25,7 @@ const (
 
 // Config configures [Start]. With the zero value, samples contain only the runtime's figures.
 type Config struct {
-	// Counts returns perfline's own counts. Counts must not call the history. nil means no counts.
+	// Counts returns the counts of perfline. Counts must not call the history. nil means no counts.
 	Counts func() []exporter.Count
 	// Read reads the runtime's metrics. nil means metrics.Read.
 	Read func([]metrics.Sample)
@@ -49,7 +49,7 @@ type History struct {
 	stopped bool
 }
 
-// Start starts a history. Another goroutine takes the first sample at once.
+// Start starts a history. A new goroutine records the first sample at once.
 func Start(c Config) *History {
 	if c.Read == nil {
 		c.Read = metrics.Read

@@ -43,13 +43,14 @@ type CPU struct {
 	Idle     float64 // processors of Sample.Processors without work
 }
 
-// A Distribution describes the durations in an interval.
+// A Distribution describes the durations of pauses or waits in the interval of a [Sample]. P50, P99
+// and Max are the upper bounds of buckets, because the runtime counts durations in buckets.
 type Distribution struct {
 	Count         uint64
 	P50, P99, Max time.Duration
 }
 
-// A Loss counts the losses in the interval for one cause. The other fields are from the
+// A Loss counts the losses in the interval for one cause. The text fields equal the fields of the
 // [exporter.Count].
 type Loss struct {
 	Group, Kind, Name, What string

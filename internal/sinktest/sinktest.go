@@ -1,4 +1,4 @@
-// Package sinktest has a conformance run for sinks of timelines. It is for tests.
+// Package sinktest tests sinks of timelines. A test of a sink calls [Test].
 package sinktest
 
 import (
@@ -14,44 +14,45 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A Sink carries a timeline's entries elsewhere, through an [observer.Observer] or a
-// [record.Tracer], as a test sees it.
+// A Sink describes the sink under test. The sink forwards a timeline's entries to a receiver,
+// through an [observer.Observer] or a [record.Tracer].
 type Sink struct {
-	// Context is the context of the entries, with what the sink needs to accept them, such as an
-	// active span. Test records some 800 marks and 800 measures under it: a limit of events for
-	// each span must be higher. nil means an empty context.
+	// Context is the context of the recorded entries. Some sinks require an active span in Context.
+	// Test records about 800 marks and 800 measures under Context. A limit of events for each span
+	// must be higher. nil: an empty context.
 	Context context.Context //nolint:containedctx // what a test says entries are recorded under
 
-	// Received waits until everything that was recorded has arrived, and returns it. Entries of one
-	// type and goroutine are in the order of their start. It is called once for each sink.
+	// Received waits until all recorded entries have arrived, and returns the entries. Entries with
+	// the same type and goroutine are sorted by start. Test calls Received once.
 	Received func() []Record
 
-	// Resolution is how fine the times are at the other end. 0: nanoseconds.
+	// Resolution is the resolution of the received times. 0: nanoseconds.
 	Resolution time.Duration
 
-	// Unsigned says that a measure that ends before its start arrives as the same interval the
-	// other way round.
+	// Unsigned is true if the sink swaps the start and the end of a measure with a negative
+	// duration.
 	Unsigned bool
 }
 
-// A Record is an entry as it arrived.
+// A Record is an entry that the sink's receiver received.
 type Record struct {
 	Type     observer.Type
 	Name     string
 	Start    time.Time
 	Duration time.Duration
-	Attrs    []slog.Attr // groups nested, or their keys joined with dots
+	Attrs    []slog.Attr // with nested groups, or with keys joined by dots
 }
 
-// Test checks that a sink does what a timeline's user relies on. It makes a timeline, and calls
-// open to tie the sink to it.
+// Test creates a timeline, calls open to connect a sink to the timeline, and records entries. t
+// fails unless the entries arrive by these rules:
 //
-//   - Every mark and every measure arrives once, with its name, start and duration, from the
-//     process's timeline and from requests' timelines, also after these were closed.
+//   - Every mark and every measure arrives once, with the recorded name, start and duration. The
+//     rule applies to the process timeline and to timelines of requests, even to closed timelines.
 //   - Entries of one type that one goroutine records arrive in the order of recording.
-//   - Attributes and members of groups arrive. Booleans, numbers and strings have their values or
-//     the text of these. Durations, times and lists have any form.
-//   - An empty name, a name that is not UTF-8 and a measure of negative duration stop nothing.
+//   - Attributes and members of groups arrive. Booleans, numbers and strings arrive as values or as
+//     text. Durations, times and lists may arrive in any form.
+//   - Other entries also arrive after an empty name, a name with invalid UTF-8, or a negative
+//     duration.
 func Test(t *testing.T, open func(t *testing.T, tl *observer.Timeline) Sink) {
 	const shown = 5
 	tl := observer.NewTimeline(observer.TimelineOptions{})

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A Client of the SDK's exporter keeps what it should send.
+// A Client stores the spans that the SDK's exporter uploads. Client implements otlptrace.Client.
 type Client struct{ Sent []*tracepb.ResourceSpans }
 
 // Start implements otlptrace.Client.
@@ -31,8 +31,9 @@ func (c *Client) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans)
 	return nil
 }
 
-// BySDK returns the request that the SDK's exporter makes of spans, with its texts repaired and the
-// trace states of links, which that exporter leaves out.
+// BySDK returns the request that the SDK's exporter creates from spans. BySDK replaces invalid
+// UTF-8 in the request. BySDK also adds the trace states of links, because the SDK's exporter omits
+// these trace states.
 func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
 	tb.Helper()
 	var c Client
@@ -63,8 +64,8 @@ func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceS
 // of the process.
 const longestState = 512
 
-// AsSent returns a span as perfline sends it: one under another span of the process has no trace
-// state that is too long.
+// AsSent returns the span that perfline sends for s. If the parent of s belongs to this process,
+// AsSent removes a trace state of more than 512 bytes.
 func AsSent(s sdktrace.ReadOnlySpan) sdktrace.ReadOnlySpan { return short{s} }
 
 type short struct{ sdktrace.ReadOnlySpan }
@@ -96,8 +97,8 @@ func repair(m protoreflect.Message) {
 	})
 }
 
-// Equal fails the test unless two requests are equal. It compares them span by span, each with its
-// resource and scope, in any order.
+// Equal fails the test unless both requests contain the same spans, in any order. Spans are equal
+// only if the resources and the scopes are equal, too.
 func Equal(tb testing.TB, got, want *collector.ExportTraceServiceRequest) {
 	tb.Helper()
 	g, w := Flat(tb, got), Flat(tb, want)
@@ -111,7 +112,8 @@ func Equal(tb testing.TB, got, want *collector.ExportTraceServiceRequest) {
 	}
 }
 
-// Flat returns one message for each span, with its resource and scope. They are sorted.
+// Flat returns one message for each span. Each message contains the span's resource and scope. Flat
+// sorts the messages by the encoded bytes.
 func Flat(tb testing.TB, r *collector.ExportTraceServiceRequest) []*tracepb.ResourceSpans {
 	tb.Helper()
 	type sortable struct {

@@ -1,5 +1,5 @@
-// Package spanfuzz makes the contents of spans from a fuzzer's bytes, and compares requests with
-// the requests of the SDK's exporter. It is for tests.
+// Package spanfuzz generates the contents of spans from a fuzzer's bytes, and compares requests
+// with the requests of the SDK's exporter. Only tests use the package.
 package spanfuzz
 
 import (
@@ -13,11 +13,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Source makes values of bytes. Without further bytes everything is zero.
+// A Source generates values from the bytes of Data. After the last byte, Source generates zero
+// values.
 type Source struct {
 	Data     []byte
 	MaxDepth int // of lists and maps within each other
-	// a map has a key that is not UTF-8, which may come at another place when it is repaired
+	// A generated map contains a key with invalid UTF-8. The repaired key may have another position
+	// in the sorted map.
 	Repaired bool
 }
 
@@ -36,7 +38,7 @@ func (r *Source) Byte() byte {
 // Below returns a number from 0 to n-1. n is at most 256.
 func (r *Source) Below(n int) int { return int(r.Byte()) % n }
 
-// Number returns any number, often an extreme one.
+// Number returns an arbitrary number, often an extreme number.
 func (r *Source) Number() int64 {
 	switch r.Below(6) {
 	case 0:
@@ -58,7 +60,7 @@ func (r *Source) Number() int64 {
 	}
 }
 
-// Float returns any number, often NaN.
+// Float returns an arbitrary number, often NaN.
 func (r *Source) Float() float64 {
 	if r.Below(4) == 0 {
 		return math.NaN()
@@ -66,7 +68,8 @@ func (r *Source) Float() float64 {
 	return math.Float64frombits(uint64(r.Number()))
 }
 
-// Text returns any text, often empty, and sometimes long or not UTF-8.
+// Text returns an arbitrary text. The text is often empty, sometimes long, and sometimes invalid
+// UTF-8.
 func (r *Source) Text() string {
 	switch r.Below(8) {
 	case 0:
@@ -89,7 +92,7 @@ func (r *Source) Text() string {
 	}
 }
 
-// Time returns any time, often near one day, and sometimes the zero time.
+// Time returns an arbitrary time. The time is often near a fixed day, and sometimes the zero time.
 func (r *Source) Time() time.Time {
 	switch r.Below(6) {
 	case 0:
@@ -112,14 +115,15 @@ func List[T any](r *Source, f func() T) []T {
 	return out
 }
 
-// Attributes returns attributes whose values have depth lists and maps around them.
+// Attributes returns up to 7 attributes. depth is the number of lists and maps that enclose the
+// attributes.
 func (r *Source) Attributes(depth int) []attribute.KeyValue {
 	return List(r, func() attribute.KeyValue {
 		return attribute.KeyValue{Key: attribute.Key(r.Text()), Value: r.Value(depth)}
 	})
 }
 
-// Value returns a value of any kind, which has depth lists and maps around it.
+// Value returns a value of any kind. depth is the number of lists and maps that enclose the value.
 func (r *Source) Value(depth int) attribute.Value {
 	kinds := 13
 	if depth > 4 {
@@ -169,7 +173,7 @@ func (r *Source) Value(depth int) attribute.Value {
 	}
 }
 
-// Context returns a span context with any ids, which may be zero.
+// Context returns a span context with arbitrary ids. The ids may be zero.
 func (r *Source) Context() trace.SpanContext {
 	var c trace.SpanContextConfig
 	for i := range c.TraceID {

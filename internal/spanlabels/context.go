@@ -25,9 +25,9 @@ func fromContext(ctx context.Context) *set {
 	return nil
 }
 
-// Value returns the value for key in a child context of ctx that carries s. Use Value to implement
-// a context type. pprof.Do and pprof.WithLabels under such a context add labels to the labels of s.
-// pprof.Do restores the labels of s at the end.
+// Value returns the value for key in a child context of ctx that contains s. Use Value to implement
+// the method Value of a context type. pprof.Do and pprof.WithLabels under such a context add labels
+// to the labels of s. pprof.Do restores the labels of s at the end.
 //
 // Value returns the labels of another span in these cases:
 //
@@ -35,7 +35,7 @@ func fromContext(ctx context.Context) *set {
 //     inner span.
 //   - s has ended. Value returns the labels of the next open span around s.
 //
-// Value also returns the labels that ctx carries.
+// The returned labels include the program's labels in ctx.
 func (s *Span) Value(ctx context.Context, key any) any {
 	if s == nil {
 		return ctx.Value(key)

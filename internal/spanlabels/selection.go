@@ -47,11 +47,11 @@ func (d *demand) add(spans Selection) (release func()) {
 	}
 }
 
-// Enabled reports whether spans label their goroutines.
+// Enabled reports whether a new span labels the goroutine that starts the span.
 func Enabled() bool { return labels.some() }
 
-// Hold lets new spans label their goroutines until the caller calls release. Profilers call Hold.
-// Further calls of release do nothing.
+// Hold enables labels of new spans until the caller calls release. A span labels the goroutine that
+// starts the span. Profilers call Hold. Further calls of release do nothing.
 func Hold(spans Selection) (release func()) { return labels.add(spans) }
 
 // HoldProfileIDs adds the attribute pyroscope.profile.id to the selected spans until the caller

@@ -193,12 +193,11 @@ func (s *Span) over(before *set, below *Span) {
 	}
 }
 
-// End ends the span and restores the previous labels of the goroutine. name is the name at the end
-// of the span. An empty name means that the name is unknown. End changes labels only on the
-// goroutine that called Set. Further calls do nothing.
+// End ends the span and restores the previous labels of the goroutine. name is the span's name at
+// the end, or "" for an unknown name. End changes labels only on the goroutine that called Set.
+// Further calls do nothing.
 //
-// End skips the labels of spans that have ended meanwhile. End also skips spans above s that other
-// goroutines ended.
+// End skips the labels of ended spans, and of spans above s that other goroutines ended.
 func (s *Span) End(name string) {
 	if s != nil {
 		s.end(goruntime.Nanotime(), name)

@@ -21,7 +21,7 @@ func Escape(s, keep string) string {
 	return b.String()
 }
 
-// Line escapes s, and cuts the result to limit bytes: see [Escape] and [Cut].
+// Line escapes s, and cuts the escaped text to limit bytes: see [Escape] and [Cut].
 func Line(s string, limit int) string { return Cut(Escape(Cut(s, limit), ""), limit) }
 
 // invisible reports whether a reader cannot see r: a control character, the sign for invalid UTF-8,

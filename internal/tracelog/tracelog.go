@@ -147,8 +147,8 @@ type Note struct {
 	Start, End int64
 }
 
-// Parse parses a log message of an execution trace. The kind is Other if the message is malformed
-// or comes from other code.
+// Parse parses a log message of an execution trace. The kind is Other if the message is malformed,
+// or if other code wrote the message.
 func Parse(category, message string) Note {
 	n := Note{}
 	switch category {

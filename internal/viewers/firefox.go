@@ -24,16 +24,16 @@ const (
 // Perfetto shows the samples of the file from version 55 on, and the markers from version 56 on.
 //
 //   - Timelines: each timeline is a thread. The tid is the timeline's ID. The pid of all timelines
-//     of a frame is the pid of the frame's first timeline, the main thread. So viewers show
+//     of a frame is the pid of the frame's first timeline, the main thread. Therefore viewers show
 //     parallel work of a request below the request. The name of a lane ends in the lane's number,
 //     counted from 1.
 //   - Events: each event except Samples is a marker with the event's name. Mark and Server are
-//     instants, and other types are intervals. The payload contains the event's details, the trace
-//     and the span of the timeline, and the self time of events with children. The key of a detail
-//     in a group is "group.key".
-//   - Keys: a key that viewers reserve, such as "type", gets the prefix "attr.". If values of a key
-//     have several kinds, the later kinds get a suffix, as in "n (integer)". A type of event shows
-//     the first 100 keys.
+//     instants, and other types are intervals. The payload contains the event's details, and the
+//     trace and the span of the timeline. For events with children, the payload contains the self
+//     time. The key of a detail in a group is "group.key".
+//   - Keys: WriteFirefox adds the prefix "attr." to a key that viewers reserve, such as "type". A
+//     key may appear with values of several kinds. WriteFirefox then adds a suffix for the later
+//     kinds, as in "n (integer)". A type of event shows the first 100 keys.
 //   - Samples: the weight of a sample is the time that the sample represents. Samples of CPU time
 //     also show the CPU's load. The category of the innermost frame is the sample's marker. A
 //     sample without a stack shows the frame "[no stack]".

@@ -25,8 +25,8 @@ import (
 // the file by "Upload".
 //
 //   - Spans are grouped by resource and by scope, in the order of first appearance in the request.
-//   - Ids are hexadecimal, enums are numbers, integers of 64 bits are texts, and bytes are base 64.
-//     "NaN", "Infinity" and "-Infinity" replace numbers that JSON cannot express.
+//   - Ids are hexadecimal. Enums are numbers. Integers of 64 bits are texts. Bytes are base 64. The
+//     texts "NaN", "Infinity" and "-Infinity" replace numbers that JSON cannot express.
 //   - Texts are complete. U+FFFD replaces invalid UTF-8.
 //
 // The file omits samples and states. The content equals the OTLP request of package otlpenc for the

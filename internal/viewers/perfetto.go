@@ -25,11 +25,10 @@ import (
 //   - With q.Waits, each goroutine is a further thread. States are complete events. Arguments name
 //     the function, and the function that ended a wait. The argument "cause" of the request
 //     contains the sentence about the cause of the duration.
-//   - Samples are V8's profile events on the thread of their span. A sample shows a moment, because
+//   - Samples are V8's profile events on the thread of the span. A sample shows a moment, because
 //     the format cannot express weights. t may be nil.
-//   - Times are microseconds since the request's start, or since the earliest span if that span
-//     started before. The field otherData contains the absolute time of the first moment, and the
-//     note on hidden functions.
+//   - Times are microseconds since the earliest start, usually the request's start. The field
+//     otherData contains the absolute time of the first moment, and the note on hidden functions.
 //
 // Texts, memory and errors are as in [WriteFirefox].
 func WriteRequestPerfetto(w io.Writer, q requests.Request, t *profile.Trace) error {

@@ -22,7 +22,7 @@ import (
 // request's start.
 //
 //   - The request is a process. Spans are markers, and marks are instants. Spans of one thread are
-//     nested. A span that overlaps a sibling, or ends after the parent, is on a further thread.
+//     nested. A span that overlaps a sibling, or ends after the parent, occupies a further thread.
 //   - Each sample of the request in t is on the thread of the sample's span: see
 //     [requests.Samples]. t may be nil.
 //   - With q.Waits, each goroutine is a thread that shows the goroutine's states.

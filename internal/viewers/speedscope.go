@@ -22,8 +22,9 @@ import (
 //     show the code below each measure, as an estimate. The profile's name contains the trace id
 //     and the start.
 //
-// The file omits marks and details, because speedscope cannot show them. An event that outlives the
-// enclosing event is cut at the end of the enclosing event. Sessions contain no such events.
+// The file omits marks and details, because speedscope cannot show marks and details. If an event
+// outlives the enclosing event, WriteSpeedscope cuts the event at the end of the enclosing event.
+// Sessions contain no such events.
 //
 // The format repeats the whole stack for each sample: 1e6 samples of 500 functions occupy 2 GB.
 // Times are nanoseconds since the session's start. Texts, running time, memory and errors are as in

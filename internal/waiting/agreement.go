@@ -18,9 +18,8 @@ const SampleSkew = time.Millisecond
 
 // Agrees reports whether the intervals of a request agree with a sample of a profile:
 //
-//   - A sample of running code agrees with an interval that may use a processor: see
-//     [OnProcessor].
-//   - An idle sample agrees with an interval of any kind but [waits.OnCPU].
+//   - A sample of running code agrees with an interval that may use a processor: see [OnProcessor].
+//   - An idle sample agrees with an interval of any kind, except [waits.OnCPU].
 //   - Both kinds of samples agree with a gap, unless another interval covers the sample's time.
 //
 // at is the sample's time since the request's start, with an error of at most skew. worked reports

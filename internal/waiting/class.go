@@ -59,8 +59,9 @@ func (c Class) String() string {
 	return "not in the trace"
 }
 
-// OnProcessor reports whether an interval of kind k may use a processor. During a system call, the
-// kernel may use the processor for the goroutine.
+// OnProcessor reports whether a goroutine may use a processor during an interval of kind k. The
+// result is true for running code, for work of the garbage collector, and for system calls. During
+// a system call, the kernel may use a processor.
 func OnProcessor(k waits.Kind) bool {
 	return k == waits.OnCPU || k == waits.Syscall || k == waits.GCAssist
 }

@@ -62,7 +62,7 @@ type Run struct {
 	err error
 }
 
-// Begin begins a run. The run ends when ctx has ended and grace has passed. The caller must call
+// Begin starts a run. The run ends when ctx has ended and grace has passed. The caller must call
 // [Run.End].
 func Begin(ctx context.Context, grace time.Duration) *Run {
 	r := &Run{ctx: ctx}
@@ -86,7 +86,7 @@ func Begin(ctx context.Context, grace time.Duration) *Run {
 //   - f ends the goroutine.
 //   - f does not return before the end of the run. The error wraps [ErrAbandoned].
 //
-// Errors begin with the text what, except for an error that f returns.
+// The text of an error begins with the argument what, except for an error that f returns.
 func (r *Run) Do(what string, f func(context.Context) error) {
 	err := r.wait(what, start(r.ctx, what, f))
 	r.mu.Lock()
@@ -134,7 +134,7 @@ type Once struct {
 }
 
 // Do calls f with ctx at the first call of Do. Later calls of Do wait for the end of f. Each call
-// returns the error of f. If f still runs when the caller's ctx has ended and grace has passed, Do
+// returns the error of f. Do waits at most until ctx ends and grace has passed. If f still runs, Do
 // returns an error that wraps [ErrAbandoned]. If f calls Do with the context of f, Do returns nil
 // at once, because f cannot wait for f.
 func (o *Once) Do(ctx context.Context, grace time.Duration, what string,

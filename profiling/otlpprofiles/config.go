@@ -13,15 +13,16 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// Config configures [New]. A set field overrides its variable. With the zero value, the variables
-// of OpenTelemetry configure the exporter. Only variables configure TLS, timeouts and compression.
+// Config configures [New]. A set field overrides the corresponding variable. With the zero value,
+// the variables of OpenTelemetry configure the exporter. Only variables configure TLS, timeouts and
+// compression.
 type Config struct {
 	// Endpoint is the base URL of the receiver, such as "http://localhost:4317". For HTTP, the
-	// exporter adds "/v1development/profiles" to a URL without a path. Without the field and its
+	// exporter adds "/v1development/profiles" to a URL without a path. Without the field and the
 	// variable, the endpoint is port 4317 of localhost, or port 4318 for HTTP.
 	Endpoint string
 
-	// Protocol is exporter.GRPC or exporter.HTTP. Without the field and its variable, the exporter
+	// Protocol is exporter.GRPC or exporter.HTTP. Without the field and the variable, the exporter
 	// uses HTTP for port 4318 and GRPC for other ports. 4318 is the registered port of OTLP over
 	// HTTP.
 	Protocol string
@@ -29,9 +30,10 @@ type Config struct {
 	// Headers are sent with every request, for example a tenant or a token.
 	Headers map[string]string
 
-	// Sender sends the requests. A Sender replaces the three fields above and their variables. Each
-	// body is one ExportProfilesServiceRequest. Shutdown closes a Sender that implements io.Closer.
-	// Messages name the Sender by its String method or by its type.
+	// Sender sends the requests. A Sender replaces the three fields above and the corresponding
+	// variables. Each body is one ExportProfilesServiceRequest. Shutdown closes a Sender that
+	// implements io.Closer. Log messages contain the result of the Sender's String method, or else
+	// the Sender's type.
 	Sender exporter.Sender
 
 	// Interval is the length of a profile, from a second to 30 minutes. 0 means 15 s. Exporters
@@ -64,7 +66,7 @@ func (c Config) text() string {
 }
 
 // Format prints the fields without secrets, for every verb. A struct that embeds a Config inherits
-// Format. Such a struct needs a separate Format method to print its other fields.
+// Format. Such a struct needs a separate Format method to print the other fields.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
 // MarshalText returns the text that Format prints, for encoding/json and log/slog.

@@ -9,11 +9,12 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// New returns an exporter that does nothing before its Start. Set the field ProfileExporter of
-// perfline.Config to the exporter.
+// New returns an exporter. The exporter does nothing before the method Start is called. Set the
+// field ProfileExporter of perfline.Config to the exporter: perfline.Start then calls Start.
 //
-// Start of the exporter checks c. An error names the field or the variable, the value and the rule.
-// Start logs wrong variables that have a harmless default. c.Logger overrides the logger of Start.
+// Start checks c. An error of Start names the field or the variable, the value and the rule. If a
+// wrong variable can be ignored, Start logs the variable and uses the default. c.Logger overrides
+// the logger of Start.
 //
 // The exporter sends a profile of each kind every [Config].Interval. Profiles of leaked goroutines
 // follow every [Config].LeakInterval. A profile contains one sample type. Therefore a heap profile

@@ -28,8 +28,8 @@ func (t *Trace) WritePprof(w io.Writer) error {
 //     values of a wall-clock trace are samples/count and wall/nanoseconds.
 //   - Samples with equal lines and an equal context become one sample of the profile.
 //   - The profile contains a line number if the trace contains the line number.
-//   - The labels span_id, span_name and trace_id name the span. These labels replace labels of the
-//     program with the same keys.
+//   - The labels span_id, span_name and trace_id identify the span. These labels replace labels of
+//     the program with the same keys.
 //   - Pprof drops labels with an empty key or an empty value. The format cannot store such labels.
 //   - A sample without a stack contains the function [NoStack]. Therefore the profile contains the
 //     whole time.

@@ -115,10 +115,10 @@ type Stats struct {
 	Lost      uint64 // samples that the engine took and dropped
 	Truncated uint64 // samples with a cut stack
 	Filtered  uint64 // samples without a stack because all frames were rejected
-	// Gaps counts the gaps. GapTime is the total length of the gaps. The profiler takes no samples
-	// in a gap. A gap occurs while other code uses the CPU profiler. A change of the engine or of
-	// the engine's interval also causes a gap of some milliseconds. Around a gap, each thread loses
-	// up to a tick of the kernel's clock. GapTime does not include this loss.
+	// Gaps counts the gaps. GapTime is the total length of the gaps. The profiler records no
+	// samples in a gap. A gap occurs while other code uses the CPU profiler. A change of the engine
+	// or of the engine's interval also causes a gap of some milliseconds. Around a gap, each thread
+	// loses up to a tick of the kernel's clock. GapTime does not include this loss.
 	Gaps    int
 	GapTime time.Duration
 	// BusyGaps counts the gaps in which other code of this process used the CPU profiler. BusyTime

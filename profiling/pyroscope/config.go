@@ -35,8 +35,8 @@ const (
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
 )
 
-// Config configures [New] and [Start]. A set field overrides its variable. With the zero value,
-// only the variables configure the exporter.
+// Config configures [New] and [Start]. A set field overrides the corresponding variable. With the
+// zero value, only the variables configure the exporter.
 type Config struct {
 	// ServerAddress is the URL of the server, with http or https and a host. The default is
 	// PYROSCOPE_SERVER_ADDRESS. The exporter adds the path of the API to the URL:
@@ -105,7 +105,7 @@ type Config struct {
 	// proxy of the environment, follows no redirects and waits at most a minute.
 	HTTPClient *http.Client
 
-	Logger *slog.Logger // nil means the one that Start of the exporter gets, else slog.Default()
+	Logger *slog.Logger // nil means the logger that Start receives, else slog.Default()
 }
 
 // text returns the fields without the password, the values of headers, and the address's user and

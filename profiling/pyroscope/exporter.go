@@ -11,11 +11,11 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// New returns an exporter that does nothing before its Start.
+// New returns an exporter. The exporter does nothing before the method Start is called.
 //
-// Start of the exporter checks c. An error names the field or the variable, the value and the rule.
-// Start logs wrong variables that have a harmless default. c.Resource and c.Logger override the
-// arguments of Start.
+// Start checks c. An error of Start names the field or the variable, the value and the rule. If a
+// wrong variable can be ignored, Start logs the variable and uses the default. c.Resource and
+// c.Logger override the arguments of Start.
 //
 // The exporter pushes a profile of each kind every [Config].UploadInterval. Profiles of leaked
 // goroutines follow every [Config].LeakInterval.

@@ -55,8 +55,8 @@ type Config struct {
 	Authorize func(*http.Request) error
 
 	// TrustedOrigins lists the origins of pages that may call, such as "https://tools.example".
-	// Pages of the service's own host need no entry. Clients other than browsers need no entry.
-	// Behind a proxy that changes the Host header, add the origin of the service.
+	// Pages of the service's host need no entry. Clients other than browsers need no entry. Behind
+	// a proxy that changes the Host header, add the origin of the service.
 	TrustedOrigins []string
 
 	Logger *slog.Logger // for starts, and refusals once a minute; nil means slog.Default()

@@ -9,7 +9,7 @@ import (
 )
 
 // An EventType is the type of an event (Scope Profiler, EventType). The specification defines the
-// types Generic and Process, and their numbers. perfline adds the other types for Go.
+// types Generic and Process, and the numbers of these types. perfline adds the other types for Go.
 type EventType uint8
 
 // The event types.
@@ -51,7 +51,7 @@ type Mode uint8
 
 // The modes.
 const (
-	All                Mode = 1 // every event, with its name and detail; the default
+	All                Mode = 1 // every event, with name and detail; the default
 	ReduceUniqueTypes  Mode = 2 // a virtual event for each type
 	ReduceUniqueEvents Mode = 3 // a virtual event for each type and name
 	// ReduceAll returns one virtual event of type Generic for all events. If the system measures

@@ -21,7 +21,7 @@ import (
 //   - [ErrInvalid] for invalid values in q
 //   - the cause of ctx, if ctx ends before the answer is complete
 //
-// A query of a timeline with 100 000 events takes some milliseconds. Query.Limit bounds the memory
+// A query of a timeline with 100 000 events lasts some milliseconds. Query.Limit bounds the memory
 // of the answer. Mode ReduceUniqueEvents also allocates about 150 bytes for each type and name.
 func (s *Session) Events(ctx context.Context, q Query) (events []Event, more bool, err error) {
 	if q.Mode > ReduceAll {

@@ -87,8 +87,8 @@ type StartOptions struct {
 	Remote bool
 }
 
-// A Recorder runs sessions, one at a time, and stores stopped sessions (Scope Profiler, the service
-// itself). All methods may be called concurrently.
+// A Recorder runs sessions, one at a time, and stores stopped sessions. A Recorder corresponds to
+// the service of the Scope Profiler. All methods may be called concurrently.
 type Recorder struct {
 	c                 Config
 	maxProcessProfile int // in bytes
@@ -154,8 +154,8 @@ func (r *Recorder) Config() Config {
 //   - [ErrClosed] after Close
 //   - profiling.ErrNotAllowed if the settings forbid profiling
 //
-// With Route, the session waits for a request that arrives after Start. The name of a request is
-// known only when the request ends. The session then begins at the time at which the request
+// With Route, the session waits for a request that arrives after Start. The recorder learns the
+// name of a request at the request's end. The session then begins at the time at which the request
 // arrived.
 //
 // A waiting session drops each entry 30 to 60 seconds after the entry's end. When the session is
@@ -268,8 +268,8 @@ func (r *Recorder) settle(s *recording) (closed bool) {
 // Stats.Profiling.BusyTime and Status.Sampler report such gaps.
 //
 // Stop waits until the running callbacks of the timeline's observers have returned. After a second,
-// the recorder logs a warning, and the session ends without these callbacks. If an observer's own
-// callback calls Stop, the call lasts a second.
+// the recorder logs a warning, and the session ends without these callbacks. Therefore a call of
+// Stop in an observer's callback lasts a second.
 func (r *Recorder) Stop(ctx context.Context, id SessionID) (*Session, error) {
 	s, err := r.markStopped(id)
 	if err != nil {

@@ -55,8 +55,8 @@ type Timeline struct {
 	AggregatedOverhead time.Duration // sum of Overhead of all events
 }
 
-// Title returns a title for display, such as "POST /orders" for lane 0 and "POST /orders · 2" for
-// lane 1. If BetweenMarks is set, the title is "POST /orders · between marks".
+// Title returns a title for display. Examples are "POST /orders" for lane 0, and "POST /orders · 2"
+// for lane 1. If BetweenMarks is set, the title is "POST /orders · between marks".
 func (t Timeline) Title() string {
 	switch {
 	case t.BetweenMarks:

@@ -23,8 +23,8 @@ type Config struct {
 	// cannot arm the recorder for 5 minutes. Therefore, a service that stays slow does not keep the
 	// recorder armed all the time.
 	//
-	// The request that arms the recorder has no result. If a request started before the recorder
-	// was armed, the result of the request begins with a gap.
+	// For the request that arms the recorder, the recorder stores no result. If a request started
+	// before the recorder was armed, the result of the request begins with a gap.
 	Auto bool
 
 	// MinAge is the length of the window; 0 means 10 s. The result shows the part of a request
@@ -33,8 +33,8 @@ type Config struct {
 	// costs more memory and CPU time.
 	MinAge time.Duration
 
-	// MaxBytes limits the size of the window, and has priority over MinAge; 0 means 10 MiB. The
-	// runtime treats MaxBytes as a hint: the window contains at least the last complete second. The
+	// MaxBytes limits the size of the window, and overrides MinAge; 0 means 10 MiB. The runtime
+	// treats MaxBytes as a hint: the window contains at least the last complete second. The
 	// snapshot needs additional memory. The recorder drops snapshots of more than four times
 	// MaxBytes.
 	MaxBytes int

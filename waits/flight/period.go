@@ -197,8 +197,8 @@ func (s *snapshot) reset() {
 	s.data = s.data[:0]
 }
 
-// Write appends b unless the snapshot would exceed its limit. Write counts the bytes in any case,
-// and never returns an error.
+// Write appends b unless the snapshot would exceed the size limit. Write counts the bytes of b in
+// all cases. Write never returns an error.
 func (s *snapshot) Write(b []byte) (int, error) {
 	s.size += len(b)
 	if s.size <= s.max {

@@ -79,10 +79,10 @@ type flightRecorder interface {
 //   - A program without perfline.Start calls Arm instead of Start, and Slow for each slow request.
 //   - Arm stops all goroutines for a moment. If PERFLINE_PROFILING forbids profiling, Arm returns
 //     an error that wraps [profiling.ErrNotAllowed].
-//   - The recorder never calls a function of Watch concurrently with itself. If 1024 results wait
-//     for a function, the recorder drops further results for this function. Stats counts the
-//     dropped results as Panics.
-//   - After Shutdown, the analysis stops at its next pause.
+//   - The recorder never calls a function of Watch concurrently with the same function. If 1024
+//     results wait for a function, the recorder drops further results for this function. Stats
+//     counts the dropped results as Panics.
+//   - After Shutdown, the analysis stops at the next pause.
 func NewRecorder(c Config) waits.Recorder {
 	return newRecorder(c, process{
 		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder {

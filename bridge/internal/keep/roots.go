@@ -9,9 +9,10 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Roots counts the local roots of one instrumentation scope that wait for a decision. Some
-// instrumentation, such as otelgrpc, never ends a span that is not recording. Roots limits the
-// memory of such spans.
+// Roots limits the number of open local roots in one instrumentation scope. The sampler dropped
+// these roots, and the keep policy decides about each root when the root ends. Some
+// instrumentation, such as otelgrpc, never ends a span that is not recording. Without the limit,
+// such spans would occupy memory forever.
 type Roots struct {
 	parts atomic.Pointer[record.PerProcessor[rootCounts]] // nil before the first root
 	full  atomic.Bool                                     // Begin refuses further roots
@@ -34,8 +35,8 @@ type rootCounts struct {
 // roots have ended.
 const maxRoots = 4096
 
-// Begin counts a new root. Begin returns false, and does not count the root, if too many roots of
-// the scope never end.
+// Begin counts a new root and returns true. If too many roots of the scope never end, Begin returns
+// false and does not count the root.
 func (r *Roots) Begin() bool {
 	counts := r.counts()
 	if counts.calls.Add(1)%32 == 0 {
@@ -57,8 +58,8 @@ func (r *Roots) Begin() bool {
 func (r *Roots) End() { r.counts().ends.Add(1) }
 
 // DroppedRoots counts the requests that the policy drops. Each processor appends to a separate
-// list, so that processors do not contend for a lock or a counter. DroppedRoots counts the roots of
-// a list when the list is full or old, and in CountNow.
+// list. Therefore processors do not contend for a lock or a counter. DroppedRoots counts the roots
+// of a list when the list is full or old. CountNow counts the roots of all lists.
 type DroppedRoots struct {
 	Count func(r *local.Root, counter int) // counts a root in its route and in a counter
 

@@ -135,7 +135,8 @@ func Host(s string) (host string, port int) {
 }
 
 // EndpointOf returns the address of an end of a connection: an IP address with a port, or a name.
-// Unix sockets have names. If a has a port but no IP address, the port belongs to the name.
+// The address of a Unix socket is a name. For another kind of address, name is the host, and ip
+// contains only the port.
 //
 // EndpointOf does not allocate for TCP. EndpointOf may panic if the program defines the type of a.
 func EndpointOf(a net.Addr) (ip netip.AddrPort, name string) {
@@ -156,8 +157,8 @@ func EndpointOf(a net.Addr) (ip netip.AddrPort, name string) {
 	return ip, name
 }
 
-// EndpointHostPort converts the results of [EndpointOf] to a host and a port. host is empty if the
-// end has no IP address and no name. port is 0 if the end has no port.
+// EndpointHostPort converts the results of [EndpointOf] to a host and a port. host is empty without
+// an IP address and a name. port is 0 without a port.
 func EndpointHostPort(ip netip.AddrPort, name string) (host string, port int) {
 	if ip.IsValid() {
 		name = ip.Addr().Unmap().String()

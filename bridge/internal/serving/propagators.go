@@ -10,8 +10,8 @@ import (
 )
 
 // An Extractor reads the caller's span and baggage from the headers of a request. The W3C
-// propagators run only if the request contains their header. Other propagators always run, because
-// some, such as contrib's b3, read headers that Fields omits.
+// propagators run only if the request contains the propagator's header. Other propagators always
+// run. The reason is that some, such as contrib's b3, read headers that Fields omits.
 type Extractor struct{ parts []part }
 
 // A part is a propagator that is not a composite.

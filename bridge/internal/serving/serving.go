@@ -90,7 +90,8 @@ func ServerSpan(ctx context.Context) trace.Span {
 	return c.span
 }
 
-// Start returns the start time of span, or the current time if span has no method StartTime.
+// Start returns the start time of span. If span does not implement StartTime, Start returns the
+// current time.
 func Start(span trace.Span) time.Time {
 	if s, ok := span.(sdktrace.ReadOnlySpan); ok {
 		return s.StartTime()
@@ -267,7 +268,8 @@ var lists = sync.Pool{New: func() any {
 // NewAttributeList returns an empty list from a pool. The caller must call Free.
 func NewAttributeList() *AttributeList { return lists.Get().(*AttributeList) }
 
-// Free returns the list to the pool. Call Free after OpenTelemetry's API has copied the attributes.
+// Free releases the list to the pool. Call Free after OpenTelemetry's API has copied the
+// attributes.
 func (l *AttributeList) Free() {
 	l.Attributes, l.Facts = l.Attributes[:0], Facts{}
 	lists.Put(l)

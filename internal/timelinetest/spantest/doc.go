@@ -1,5 +1,6 @@
-// Package spantest is a tracing system for the tests of packages observer and marks. It makes spans
-// that have units, stands for spans of other tracers, and keeps what it receives.
+// Package spantest implements a tracing system for the tests of packages observer and marks. The
+// package creates spans with units, simulates spans of other tracers, and stores the received
+// records.
 //
 //	tracing := spantest.New(timeline)
 //	root := tracing.NewRoot("GET /")

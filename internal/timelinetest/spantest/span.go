@@ -11,11 +11,11 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A Span is a span of a unit. Its fields are set before it is used.
+// A Span is a span of a unit. Set the fields before the first use.
 type Span struct {
 	Name  string
-	Bytes int                // of memory that it says it takes
-	To    record.Destination // of what is recorded under it
+	Bytes int                // the result of Size
+	To    record.Destination // of marks and measures under the span
 
 	system     *System
 	unit       *record.Unit
@@ -26,10 +26,10 @@ type Span struct {
 	calls      Foreign // keeps what is recorded ToSpan
 }
 
-// NewRoot returns a span that is the root of a unit of its own.
+// NewRoot returns the root span of a new unit.
 func (s *System) NewRoot(name string) *Span { return s.newRoot(name, false) }
 
-// NewTentative returns a span that is the root of a unit of its own, which is undecided.
+// NewTentative returns the root span of a new undecided unit.
 func (s *System) NewTentative(name string) *Span { return s.newRoot(name, true) }
 
 func (s *System) newRoot(name string, undecided bool) *Span {
@@ -62,7 +62,7 @@ func (s *Span) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, s)
 }
 
-// End ends the span without an entry of its own.
+// End ends the span. The timeline records no entry for the span.
 func (s *Span) End() {
 	s.end = time.Now()
 	if s.root {
@@ -72,13 +72,14 @@ func (s *Span) End() {
 	s.unit.EndSpan(s, "", nil)
 }
 
-// EndAs ends a span that is not a root with an entry.
+// EndAs ends a span and records an entry for the span. The span must not be a root.
 func (s *Span) EndAs(typ record.Type, attrs ...slog.Attr) {
 	s.end = time.Now()
 	s.unit.EndSpan(s, typ, attrs)
 }
 
-// Calls returns what was recorded under a span whose To is ToSpan.
+// Calls returns the marks and measures that were recorded under the span. The To of the span must
+// be ToSpan.
 func (s *Span) Calls() []string { return s.calls.Calls() }
 
 // Place implements [record.Active].
@@ -134,10 +135,11 @@ func (o *openedSpan) End(at time.Time, _ []slog.Attr) record.Span {
 	return (*Span)(o)
 }
 
-// A Foreign is a span of another tracer. It keeps the calls that it gets.
+// A Foreign is a span of another tracer. A Foreign stores the calls of the tracer's methods under
+// the span.
 type Foreign struct {
 	Name string
-	To   record.Destination // of what is recorded under it
+	To   record.Destination // of marks and measures under the span
 
 	system *System
 	ids    record.SpanIDs
@@ -156,8 +158,8 @@ func (f *Foreign) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, f)
 }
 
-// Calls returns the calls that f got: "mark m [k=v]", "measure m [k=v]", and "start m" and "end m
-// [k=v]" of the spans that were started under it.
+// Calls returns the calls under f. Examples are "mark m [k=v]" and "measure m [k=v]". For spans
+// that start under f, examples are "start m" and "end m [k=v]".
 func (f *Foreign) Calls() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,16 +12,15 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A System is a tracing system that is attached to a timeline. Its fields are set before it is
-// used.
+// A System is a tracing system that is attached to a timeline. Set the fields before the first use.
 type System struct {
 	Timeline *record.Timeline
 	Limit    int                    // of the marks of a span; negative for none
 	Before   func(*record.Finished) // is called first with each part; nil for nothing
 	Discard  bool                   // keep nothing, for measurements
-	NoStart  bool                   // Start makes no span
-	Taken    record.MarksTaken      // what TakesMarks returns
-	Loose    bool                   // what TakesLooseMarks returns
+	NoStart  bool                   // Start creates no span
+	Taken    record.MarksTaken      // the result of TakesMarks
+	Loose    bool                   // the result of TakesLooseMarks
 	Detach   func()
 
 	root Foreign
@@ -32,7 +31,7 @@ type System struct {
 	marks []TakenMark
 }
 
-// A TakenMark is a mark that the receiver took by itself.
+// A TakenMark is a mark that the receiver received separately from the span.
 type TakenMark struct {
 	Span  *Span
 	Name  string
@@ -58,9 +57,9 @@ func New(t *record.Timeline) *System {
 	return s
 }
 
-// Received is a finished span, or a measure that became one.
+// Received is a finished span, or a measure.
 type Received struct {
-	Span     *Span // the finished one, or the one that the measure was recorded under
+	Span     *Span // the finished span, or the parent span of the measure
 	IsSpan   bool
 	Measure  string
 	Start    time.Time
@@ -110,7 +109,8 @@ func (s *System) handOver(f *record.Finished) {
 	}
 }
 
-// Read returns what a part has. It panics if the marks of a span are not as many as the span says.
+// Read returns the spans and measures of a part. Read panics if the number of a span's marks
+// differs from the span's count of marks.
 func Read(f *record.Finished) (part []Received) {
 	for i := range f.Len() {
 		it := f.At(i)
@@ -153,7 +153,7 @@ func (s *System) TakesMarks() record.MarksTaken { return s.Taken }
 // TakesLooseMarks implements [record.Tracer].
 func (s *System) TakesLooseMarks() bool { return s.Loose }
 
-// TakeMarks returns the marks that were taken by themselves since the last call.
+// TakeMarks returns the marks that the receiver received separately since the last call.
 func (s *System) TakeMarks() []TakenMark {
 	s.HandOverEnded()
 	s.mu.Lock()
@@ -163,7 +163,7 @@ func (s *System) TakeMarks() []TakenMark {
 	return marks
 }
 
-// Take returns the parts that have come since the last call.
+// Take returns the parts that the receiver received since the last call.
 func (s *System) Take() [][]Received {
 	s.HandOverEnded()
 	s.mu.Lock()
@@ -173,7 +173,7 @@ func (s *System) Take() [][]Received {
 	return parts
 }
 
-// HandOverEnded hands over the units that have ended.
+// HandOverEnded hands over all ended units.
 func (s *System) HandOverEnded() { _ = s.Timeline.HandOverEnded(context.Background()) }
 
 // Under implements [record.Tracer]. Only a Foreign is a span of another tracer.
@@ -217,7 +217,7 @@ func (s *System) Measure(span any, m record.Measured) {
 	}
 }
 
-// Calls returns the calls under no span.
+// Calls returns the calls of the tracer's methods without a span.
 func (s *System) Calls() []string { return s.root.Calls() }
 
 func (s *System) newID() (id record.ID) {

@@ -102,8 +102,8 @@ func (p *Profile) filter(wanted func(*profile.Sample) bool) {
 // checkEvery is the number of samples between two checks that the client still waits.
 const checkEvery = 4096
 
-// Until makes p omit all further samples when ctx ends. Data built from p is incomplete in this
-// case.
+// Until limits p to the life of ctx. After the end of ctx, p omits all further samples, so data
+// from p is incomplete.
 func (p *Profile) Until(ctx context.Context) {
 	samples := p.samples
 	p.samples = func(yield func(profile.Sample) bool) {

@@ -88,8 +88,8 @@ type hotRow struct {
 	Time float64 `json:"time"` // CPU time by samples, or wall time with the engine wall
 }
 
-// NewRequestDetail returns the page's data of a request. has reports whether the page can show
-// another request.
+// NewRequestDetail returns the page's data of a request. has reports whether the page can display
+// the request with the given id.
 func NewRequestDetail(q SampledRequest, has Has) RequestDetail {
 	d := RequestDetail{
 		requestRow: newRequestRow(q.Root), Missing: q.Dropped, Files: available(RequestFormats, q),

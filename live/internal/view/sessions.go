@@ -34,8 +34,9 @@ type sessionRow struct {
 	Cost     float64 `json:"cost"`                   // estimated time spent in recording
 }
 
-// NewSessionList returns a list of the recorder's sessions. If refused is not nil, the list
-// contains only this error: clients may not see sessions. leaks is the value of the field Leaks.
+// NewSessionList returns a list of the recorder's sessions. A non-nil refused means that clients
+// must not read sessions. The list then contains only this error. leaks is the value of the field
+// Leaks.
 func NewSessionList(r *sessions.Recorder, refused error, leaks bool) SessionList {
 	l := SessionList{Sessions: []sessionRow{}, Leaks: leaks}
 	if refused != nil {

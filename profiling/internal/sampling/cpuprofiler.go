@@ -47,8 +47,8 @@ func Stopped(p CPUProfiler) bool {
 }
 
 // Stopping reports whether other code executes StopCPUProfile. If Stopping returns true, do not
-// call StartCPUProfile. StartCPUProfile would wait, and then take the CPU profiler from an agent
-// between two profiles.
+// call StartCPUProfile. The call would block until StopCPUProfile returns. The call would then
+// occupy the CPU profiler between two profiles of another agent.
 func Stopping(p CPUProfiler) bool {
 	called, _ := p.Stopper()
 	return called

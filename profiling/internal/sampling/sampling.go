@@ -20,14 +20,15 @@ func Now() int64 { return goruntime.Nanotime() }
 // An Engine takes samples of the process. Only the goroutine of the hub calls the methods.
 //
 //   - Start starts the engine. The interval must be a result of Interval.
-//   - [ErrBusy] from Start means that other code uses the CPU profiler. The engine does not run.
+//   - Start returns [ErrBusy] if other code uses the CPU profiler. The engine then does not run.
 //     The engine keeper of the hub calls Start again later.
 //   - After any other error, the keeper uses the fallback. If the error wraps [ErrTransient], the
 //     keeper also calls Start again later.
 //   - The keeper calls Tick every Period while the engine runs. The keeper calls Flush to receive
 //     the samples up to now. Tick and Flush emit samples in the order of time.
-//   - [ErrTaken] from Tick or Flush means that other code took the CPU profiler. The engine has
-//     emitted the last samples and has stopped. The keeper may call Start again.
+//   - Tick and Flush return [ErrTaken] if other code took over the CPU profiler, or if signals no
+//     longer arrive. The engine has then emitted the last samples and stopped. The keeper may call
+//     Start again.
 //   - Stop emits the remaining samples and stops the engine. If the engine does not run, Stop
 //     cancels the pending request of a busy Start.
 //   - A Sample is valid until emit returns. The calls of the stack stay valid while a reference to
@@ -47,8 +48,8 @@ type Engine interface {
 	Lost() uint64
 }
 
-// A CostMeter is an Engine that measures how long a sample stops the sampled thread. Cost returns
-// this time.
+// A CostMeter is an Engine that measures the cost of a sample. Cost returns the time for which a
+// sample stops the sampled thread.
 type CostMeter interface{ Cost() time.Duration }
 
 // Errors that engines return, see [Engine].

@@ -5,8 +5,10 @@ import (
 	"strings"
 )
 
-// Stopper implements [CPUProfiler]. Stopper reads the stacks of all goroutines, so the duration
-// grows with the number of goroutines. Stopper stops the world for some microseconds.
+// Stopper implements [CPUProfiler]. called reports whether a goroutine executes StopCPUProfile.
+// waits reports whether such a goroutine waits for the reader of the profile. Stopper reads the
+// stacks of all goroutines, so the duration grows with the number of goroutines. Stopper stops the
+// world for some microseconds.
 func (Process) Stopper() (called, waits bool) {
 	var stacks []runtime.StackRecord
 	for n, ok := runtime.GoroutineProfile(nil); !ok; {

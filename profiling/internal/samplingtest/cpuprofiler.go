@@ -14,7 +14,7 @@ import (
 
 // A CPUProfiler simulates the CPU profiler of runtime and runtime/pprof, without signals. One
 // profile runs at a time. The reader of the profile reads the log to the end, and then writes the
-// profile. The methods wait only on channels. Therefore a bubble of testing/synctest controls the
+// profile. The methods block only on channels, so that a bubble of testing/synctest controls the
 // clock. The engine under test calls the methods. Other code of the process uses
 // [CPUProfiler.Other].
 //

@@ -78,8 +78,8 @@ func (g *Gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WantFree fails t unless other code can take a complete profile. WantFree takes one second on the
-// clock of the bubble.
+// WantFree fails t unless other code can record a complete profile. WantFree lasts one second on
+// the clock of the bubble.
 func WantFree(t *testing.T, p *CPUProfiler) {
 	t.Helper()
 	f := &ForeignProfile{}

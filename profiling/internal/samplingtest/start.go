@@ -16,7 +16,7 @@ const Patience = time.Minute
 // Start starts an engine at the shortest interval. If the engine does not start, Start fails t.
 // Start tries again in these cases:
 //
-//   - The CPU profiler is in use. An earlier profile may still end.
+//   - Other code uses the CPU profiler. An earlier profile may need time to end.
 //   - No signal arrives. The system may have stopped the process for seconds.
 func Start(t testing.TB, e sampling.Engine) {
 	t.Helper()

@@ -204,8 +204,8 @@ func begin(cpu sampling.CPUProfiler) (*window, error) {
 	return w, nil
 }
 
-// Write implements [io.Writer] for runtime/pprof. The first call occurs after any code has set the
-// rate to 0.
+// Write implements [io.Writer] for runtime/pprof. runtime/pprof writes only after a call that sets
+// the rate of the CPU profiler to 0.
 func (w *window) Write(p []byte) (int, error) {
 	if w.endedAt.CompareAndSwap(0, sampling.Now()) {
 		if !w.ours.Load() && !sampling.Stopped(w.cpu) {

@@ -33,11 +33,11 @@ type Metric struct {
 }
 
 // Append appends m in the header's grammar, name;dur=1.234;desc="…", and returns the extended
-// slice. It allocates only if dst is too small. The caller writes commas between metrics.
+// slice. Append allocates only if dst is too small. The caller writes commas between metrics.
 //
-//   - A byte of the name that tokens must not contain (RFC 9110, section 5.6.2) becomes '_', as
-//     does an empty name. The name is cut to 64 bytes. If this changes the name and there is no
-//     description, the original name becomes the description.
+//   - A byte of the name that tokens must not contain (RFC 9110, section 5.6.2) becomes '_'. An
+//     empty name becomes "_". The name is cut to 64 bytes. If the name changes and the description
+//     is empty, the original name becomes the description.
 //   - The duration is rounded to microseconds. A negative duration becomes 0.
 //   - Each character of the description outside of printable ASCII becomes '?', because browsers
 //     read headers as Latin-1. The description is cut to 128 characters, without the backslashes of

@@ -15,28 +15,29 @@ const (
 	maxMetrics = 64      // of one message
 )
 
-// Parse parses the values of a message's Server-Timing fields, in their order, as browsers do. The
-// result does not refer to values.
+// Parse parses the values of a message's Server-Timing fields in order, as browsers do. The result
+// shares no memory with values.
 //
-// The grammar is section 2 of Server Timing. Parse skips malformed parts, so that each field has
-// exactly one result:
+// The grammar is section 2 of Server Timing. Parse skips malformed parts by these rules:
 //
-//   - A metric is a token and its parameters. Parse skips text between the token and the next
+//   - A metric is a token with parameters. Parse skips text between the token and the next
 //     semicolon or comma. An element of the list that does not begin with a token counts as
 //     malformed.
 //   - The value of a parameter is a token or a quoted string. Parse skips text between the value
-//     and the next semicolon or comma. A parameter without a value has the value "". A quoted
-//     string without a closing quote has the value "", and includes the rest of the field. A
-//     parameter without a name is skipped.
-//   - Names of parameters are case-insensitive. The first parameter of a name counts, even if its
-//     value is invalid. Parameters other than dur and desc are ignored.
+//     and the next semicolon or comma. A missing value counts as "". A quoted string without a
+//     closing quote also counts as "", and extends to the end of the field. Parse skips a parameter
+//     without a name.
+//   - Names of parameters are case-insensitive. Among parameters with the same name, only the first
+//     parameter counts, even with an invalid value. Parse ignores parameters other than dur and
+//     desc.
 //   - A dur is a number of milliseconds by HTML's rules for floating-point numbers (section 3.2):
-//     characters after the number are ignored. The metric has no duration if the number is missing,
-//     negative or too large for time.Duration. Fractions of a nanosecond are lost.
-//   - A description keeps its UTF-8. Other bytes and control characters become U+FFFD.
+//     characters after the number are ignored. Parse ignores a dur that is missing, negative or too
+//     large for time.Duration. Parse drops fractions of a nanosecond.
+//   - The UTF-8 of a description remains unchanged. Other bytes and control characters become
+//     U+FFFD.
 //
-// A value of more than 4 KiB is skipped as a whole and counts as malformed. Parse returns the first
-// 64 metrics of the message, and counts further metrics as dropped.
+// Parse skips a value of more than 4 KiB, and counts the value as malformed. Parse returns the
+// first 64 metrics of the message, and counts further metrics as dropped.
 func Parse(values []string) (metrics []Metric, malformed, dropped int) {
 	for _, s := range values {
 		if len(s) > maxValue {
@@ -152,8 +153,9 @@ func exponentLength(s string) int {
 
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// Unquote parses a quoted-string (RFC 9110, section 5.6.4) after its opening quote. It returns the
-// unescaped value and the text after the closing quote, or false without a closing quote.
+// Unquote parses the rest of a quoted-string after the opening quote (RFC 9110, section 5.6.4).
+// Unquote returns the unescaped value and the text after the closing quote. Without a closing
+// quote, Unquote returns false.
 func Unquote(s string) (value, rest string, ok bool) {
 	end := strings.IndexAny(s, `"\`)
 	if end >= 0 && s[end] == '"' {

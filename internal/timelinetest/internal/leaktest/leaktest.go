@@ -15,8 +15,8 @@ import (
 // for 0.4 s, in which a busy machine may not have run them.
 const patience = time.Minute
 
-// Main runs the tests of a package and exits. If the tests pass and leave goroutines behind, the
-// exit code is 1.
+// Main runs the tests of a package and exits. The exit code is 1 if the tests pass but goroutines
+// remain.
 func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
 	if code == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A Root identifies a request to analyse by its local root span.
+// A Root identifies a request to analyse. The fields describe the request's local root span.
 type Root struct {
 	TraceID trace.TraceID
 	SpanID  trace.SpanID
@@ -49,10 +49,10 @@ func (r Root) fit(start, end xtrace.Time) (from, to xtrace.Time) {
 // beginning.
 //
 // An error means that the trace is malformed or cut. The returned requests are valid in this case,
-// too. A root without a readable end is Unended. Read cannot detect a cut in the first bytes of a
-// generation, except in the first generation.
+// too. The field Unended marks roots without a readable end. Read cannot detect a cut in the first
+// bytes of a generation, except in the first generation.
 //
-// Read calls pause at least once in every millisecond of its own work. The caller can sleep in
+// Read calls pause at least once in every millisecond of work, so that the caller can sleep in
 // pause. pause may be nil. A panic of pause stops Read and passes through Read.
 func Read(r io.ReadSeeker, wanted []Root, pause func()) (requests []waits.Request, err error) {
 	if len(wanted) == 0 {
