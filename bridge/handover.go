@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge/internal/attributes"
-	"github.com/perfline/perfline/bridge/internal/keep"
+	"github.com/perfline/perfline/internal/keep"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"

@@ -22,8 +22,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/bridge/internal/attributes"
-	"github.com/perfline/perfline/bridge/internal/keep"
 	"github.com/perfline/perfline/internal/environ"
+	"github.com/perfline/perfline/internal/keep"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/routes"

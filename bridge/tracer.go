@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 
-	"github.com/perfline/perfline/bridge/internal/keep"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/keep"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/tracelog"

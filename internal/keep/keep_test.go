@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/perfline/perfline/bridge/internal/keep"
+	"github.com/perfline/perfline/internal/keep"
 	"github.com/perfline/perfline/internal/local"
 )
 
