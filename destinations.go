@@ -9,6 +9,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/keep"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/within"
@@ -22,9 +23,33 @@ type destinations struct {
 	snapshot delivery              // nil unless spans go to another exporter
 	logs     *exporter.LogDelivery // nil unless log records go over OTLP
 
+	// The following fields are set only beside a provider of the SDK.
+	decisions *decisions    // nil without a policy
+	output    bridge.Output // encoded, or an annotator before encoded; nil without encoded
+
 	encoder otlpenc.Groups
 	lists   sync.Pool // of *[1]bridge.Spans: the lists of OnEnd
 	removed atomic.Bool
+}
+
+// decideBeside lets d decide about the requests of c.TracerProvider, and ask the waits recorder for
+// slow requests. Spans that d exports carry the recorder's results.
+func (d *destinations) decideBeside(c Config) {
+	if d.encoded != nil {
+		d.output = d.encoded
+	}
+	if c.Keep.Off {
+		return
+	}
+	d.decisions = &decisions{keeper: keep.New(keep.Policy(c.Keep), d.recent.Routes())}
+	switch {
+	case c.Waits == nil:
+	case d.encoded == nil:
+		d.decisions.slow = func(root bridge.Root) { c.Waits.Slow(root) }
+	default:
+		a := newAnnotator(d.encoded, c.Waits)
+		d.output, d.decisions.slow = a, a.onSlow
+	}
 }
 
 func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
@@ -33,8 +58,8 @@ func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// OnEnd encodes a span once. The requests in memory and the delivery share the encoded span. The
-// route's counts include a local root.
+// OnEnd encodes a span once. The requests in memory and the delivery share the encoded span. For a
+// local root, OnEnd first decides whether the policy keeps the request.
 func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 	d.encoder.Encode(s, func(encoded otlpenc.Spans) {
 		list, ok := d.lists.Get().(*[1]bridge.Spans)
@@ -42,6 +67,7 @@ func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 			list = new([1]bridge.Spans)
 		}
 		if root := encoded.Root(); root != nil {
+			d.decisions.decide(root, s)
 			d.recent.Routes().Add(*root)
 		}
 		list[0] = bridge.Spans(encoded)
@@ -49,8 +75,8 @@ func (d *destinations) OnEnd(s sdktrace.ReadOnlySpan) {
 		switch {
 		case d.snapshot != nil:
 			d.snapshot.OnEnd(s)
-		case d.encoded != nil && s.SpanContext().IsSampled():
-			d.encoded.Accept(list[:])
+		case d.output != nil && s.SpanContext().IsSampled():
+			d.output.Accept(list[:])
 		}
 		list[0] = bridge.Spans{}
 		d.lists.Put(list)
@@ -63,8 +89,10 @@ func (d *destinations) ForceFlush(ctx context.Context) error {
 	if d.logs != nil {
 		r.Go("perfline: the delivery of log records", d.logs.ForceFlush)
 	}
-	if to := d.backend(); to != nil {
-		r.Do("perfline: the delivery of spans", to.ForceFlush)
+	if d.output != nil {
+		r.Do("perfline: the delivery of spans", d.output.ForceFlush)
+	} else if d.snapshot != nil {
+		r.Do("perfline: the delivery of spans", d.snapshot.ForceFlush)
 	}
 	return r.End()
 }
@@ -78,7 +106,9 @@ func (d *destinations) Shutdown(ctx context.Context) error {
 		r.Go("perfline: the delivery of log records", d.logs.Shutdown)
 	}
 	r.Do("perfline: the requests in memory", d.recent.Shutdown)
-	if to := d.backend(); to != nil {
+	if d.output != nil {
+		r.Do("perfline: the delivery of spans", d.output.Shutdown)
+	} else if to := d.backend(); to != nil {
 		r.Do("perfline: the delivery of spans", to.Shutdown)
 	}
 	return r.End()

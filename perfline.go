@@ -58,8 +58,8 @@ type Config struct {
 	Marks  bridge.MarkForm
 	Recent requests.Config // bounds the requests in memory
 	// Keep selects requests that stay in memory with all spans, even if the sampler drops the
-	// requests. By default, Keep selects slow and failed requests. Keep applies only if
-	// TracerProvider is nil.
+	// requests. By default, Keep selects slow and failed requests. If TracerProvider is set, Keep
+	// selects from the sampled requests.
 	Keep    bridge.KeepPolicy
 	Sampler sdktrace.Sampler // in place of OTEL_TRACES_SAMPLER; default: parentbased_always_on
 	// Profiles sets the Pyroscope server of continuous profiles, in place of PYROSCOPE_*. Profiles
@@ -68,7 +68,9 @@ type Config struct {
 	Sessions sessions.Config // limits the cost of sessions, and contains the permissions of clients
 
 	// Waits, when set, records the waits of slow requests: see flight.NewRecorder of package
-	// waits/flight. The pipeline starts the recorder and shuts the recorder down.
+	// waits/flight. The pipeline starts the recorder and shuts the recorder down. If spans go to
+	// SpanExporter, or to an exporter of TracerProvider, Logger writes the causes of slow requests.
+	// A minute has at most 20 such lines.
 	Waits waits.Recorder
 
 	// ProfileExporter, when set, sends continuous profiles over OTLP. Package
@@ -142,6 +144,7 @@ type Pipeline struct {
 	points   *otlpmetrics.Exporter    // nil unless metrics are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
 	measures *bridge.MeasureHistogram // nil without Config.Measures
+	causes   func()                   // ends the log of causes; nil without such a log
 	baseline map[string]uint64        // counts at the end of Start, by their words
 	history  runtimeHistory
 
@@ -280,6 +283,9 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
 	if c.Waits != nil {
+		if to.encoded == nil && (c.TracerProvider != nil || to.snapshot != nil) {
+			p.causes = c.Waits.Watch((&causeLog{log: c.Logger, now: time.Now}).receive)
+		}
 		r := within.Begin(ctx, within.Grace)
 		r.Do(ofWaits, func(context.Context) error {
 			c.Waits.Start(c.Logger)
@@ -437,6 +443,12 @@ func (p *Pipeline) stop(ctx context.Context) error {
 		p.history.stop()
 		return nil
 	})
+	if p.causes != nil {
+		r.Do("perfline: "+ofWaits, func(context.Context) error {
+			p.causes()
+			return nil
+		})
+	}
 	if p.waits != nil {
 		r.Go("perfline: "+ofWaits, p.waits.Shutdown)
 	}

@@ -76,8 +76,8 @@ func (c Config) check() error {
 	if err := c.Measures.Check(); err != nil {
 		return fmt.Errorf("field Measures: %w", err)
 	}
-	if c.Waits != nil && (c.Keep.Off || c.TracerProvider != nil) {
-		return errors.New("field Waits: must be nil when Keep is off, or when TracerProvider is set: nothing finds slow requests then")
+	if c.Waits != nil && c.Keep.Off {
+		return errors.New("field Waits: must be nil when Keep is off: nothing finds slow requests then")
 	}
 	if c.TracerProvider != nil && c.Sampler != nil {
 		name := fmt.Sprintf("%T", c.Sampler)

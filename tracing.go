@@ -67,7 +67,8 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 func warnOfEarlier(c Config, earlier trace.TracerProvider) {
 	const initial = "go.opentelemetry.io/otel/internal/global"
 	switch of := reflect.Indirect(reflect.ValueOf(earlier)); {
-	case !of.IsValid(), of.Type().PkgPath() == initial, earlier == trace.TracerProvider(c.TracerProvider):
+	case !of.IsValid(), of.Type().PkgPath() == initial,
+		earlier == trace.TracerProvider(c.TracerProvider):
 		return
 	}
 	switch earlier.(type) {
@@ -97,11 +98,18 @@ func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput,
 		Timeline: c.Timeline, TracerProvider: c.TracerProvider, Marks: c.Marks, Logs: logs,
 		LogLimits: logLimits, Resource: res,
 	})
+	to.decideBeside(c)
 	c.TracerProvider.RegisterSpanProcessor(processor)
 	c.TracerProvider.RegisterSpanProcessor(to)
 	labels := spanlabels.WrapTracerProvider(c.TracerProvider)
+	stats := func() bridge.Stats {
+		s := processor.Stats()
+		s.Requests = to.decisions.stats()
+		return s
+	}
 	return &tracing{
-		provider: c.TracerProvider, labels: labels, stats: processor.Stats, flush: to.ForceFlush,
+		provider: c.TracerProvider, keeps: !c.Keep.Off, labels: labels, stats: stats,
+		flush: to.ForceFlush,
 		shutdown: func(ctx context.Context) error {
 			err := errors.Join(processor.Shutdown(ctx), to.ForceFlush(ctx), to.Shutdown(ctx))
 			r := within.Begin(ctx, 2*within.Grace)

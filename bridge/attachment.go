@@ -63,9 +63,9 @@ func spanOf(active any) trace.Span {
 	return noop.Span{}
 }
 
-// Under implements [record.Tracer]. Entries under a span of another provider belong to the innermost
-// span of perfline's provider above. If the SDK makes the request's spans, entries under a no-op
-// span belong to the open span with the same id, or to the server span.
+// Under implements [record.Tracer]. Entries under a span of another provider belong to the
+// innermost span of perfline's provider above. If the SDK makes the request's spans, entries under
+// a no-op span belong to the open span with the same id, or to the server span.
 func (a *attachment) Under(ctx context.Context, active any) (above any, to record.Destination) {
 	if a.requests != nil { // the SDK makes the spans; a call of an SDK span would take its lock
 		switch reflect.TypeOf(active) {
@@ -313,8 +313,8 @@ func (o *openedSpan) End(at time.Time, attrs []slog.Attr) record.Span {
 // type for both.
 var sdkTypes struct{ recording, dropped reflect.Type }
 
-// The types of OpenTelemetry's no-op providers: of package noop, and of a span that is only known by
-// its context.
+// The types of OpenTelemetry's no-op providers: of package noop, and of a span that is only known
+// by its context.
 var noOpTypes = struct{ ofPackage, ofContext reflect.Type }{
 	reflect.TypeFor[noop.TracerProvider](),
 	reflect.TypeOf(trace.SpanFromContext(trace.ContextWithSpanContext(context.Background(),

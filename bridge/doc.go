@@ -33,6 +33,9 @@
 //	measure that failed (Timing.Fail)   status Error with the error's text, event "exception"
 //	entry under an unsampled span       only the histogram's value, or as under a sampled span
 //	                                    if the request is kept: see [KeepPolicy]
+//	entry under a span of another       as under the innermost span of a TracerProvider above, in
+//	package, such as a no-op span       the same trace; with the SDK's provider, as under the span
+//	                                    with the same ids, or the server span
 //	entry of another type               nothing, because requests already are spans
 //	detail                              attributes, as below
 //	name                                event name, span name

@@ -180,8 +180,8 @@ func (p *Processor) Stats() Stats {
 }
 
 // routeOf returns the route of a server span of HTTP, or "". The route is the name's part after the
-// method, such as "GET /items/{id}", or the attribute http.route. otelhttp sets the attribute before
-// the handler, and the name once more after the handler.
+// method, such as "GET /items/{id}", or the attribute http.route. otelhttp sets the attribute
+// before the handler, and the name once more after the handler.
 func routeOf(name string, attrs []attribute.KeyValue) string {
 	if _, target, ok := strings.Cut(name, " "); ok && strings.HasPrefix(target, "/") {
 		return target

@@ -27,8 +27,8 @@ type Stats struct {
 
 	Requests RequestStats // the decisions of a TracerProvider's KeepPolicy
 
-	// SpansUnderUnsampled counts spans that the sampler dropped in a sampled request, because a span
-	// of another provider above them is not sampled. The marks and measures under these spans
+	// SpansUnderUnsampled counts spans that the sampler dropped in a sampled request, because a
+	// span of another provider above them is not sampled. The marks and measures under these spans
 	// belong to the request.
 	SpansUnderUnsampled uint64
 

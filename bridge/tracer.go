@@ -160,15 +160,23 @@ func (p *TracerProvider) activeSpan(ctx context.Context) (active trace.Span,
 
 // spanAbove returns the innermost span of perfline's providers above active, which is a span of
 // another package. spanAbove also returns the context of active. If active is invalid, remote or of
-// another trace, the program has left the request, and spanAbove returns nil.
+// another trace, the program has left the request, and spanAbove returns nil. A remote span with
+// the ids of the span above is that span: otelgrpc marks each parent as remote.
 func spanAbove(ctx context.Context, active trace.Span) (own trace.Span, sc trace.SpanContext) {
 	above, ok := record.ActiveAbove(ctx).(trace.Span)
 	if !ok {
 		return nil, sc
 	}
 	sc = active.SpanContext()
-	if !sc.IsValid() || sc.IsRemote() || sc.TraceID() != above.SpanContext().TraceID() {
+	upper := above.SpanContext()
+	if !sc.IsValid() || sc.TraceID() != upper.TraceID() {
 		return nil, sc
+	}
+	if sc.IsRemote() {
+		if sc.SpanID() != upper.SpanID() {
+			return nil, sc
+		}
+		sc = sc.WithRemote(false)
 	}
 	return above, sc
 }

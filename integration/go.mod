@@ -48,8 +48,6 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/tools v0.52.1-0.20261106145633-d407941a339a // indirect
-
 require (
 	connectrpc.com/connect v1.21.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
@@ -105,4 +103,7 @@ replace github.com/perfline/perfline/mcpserver => ../mcpserver
 
 replace github.com/perfline/perfline/internal/record => ../internal/record
 
-require github.com/perfline/perfline/internal/record v0.1.0 // indirect
+require (
+	github.com/perfline/perfline/internal/record v0.1.0 // indirect
+	golang.org/x/exp v0.0.0-20261113113407-e3970619a1a4 // indirect
+)

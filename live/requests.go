@@ -19,8 +19,9 @@ import (
 )
 
 var (
-	errNoRequest = errors.New("this request is not in memory: newer and slower requests replace others")
-	errNoChart   = errors.New("no session in memory has samples of this request")
+	errNoRequest = errors.New(
+		"this request is not in memory: newer and slower requests replace others")
+	errNoChart = errors.New("no session in memory has samples of this request")
 )
 
 func (h *handler) overview() view.Overview {
@@ -119,8 +120,9 @@ func (h *handler) compare(r *http.Request) (builder[view.Comparison], error) {
 func (h *handler) parseRequest(ids string) (requests.Snapshot, error) {
 	traceID, spanID, _ := strings.Cut(ids, "/")
 	if _, err := lookup.ParseID(traceID, spanID); err != nil {
-		return requests.Snapshot{}, fmt.Errorf(`request "%s": must be the ids of a trace and its root span, `+
-			"such as 0102030405060708090a0b0c0d0e0f10/0102030405060708", view.Shown(ids))
+		return requests.Snapshot{},
+			fmt.Errorf(`request "%s": must be the ids of a trace and its root span, `+
+				"such as 0102030405060708090a0b0c0d0e0f10/0102030405060708", view.Shown(ids))
 	}
 	return h.snapshot(traceID, spanID)
 }

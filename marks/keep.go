@@ -16,7 +16,7 @@ import (
 //
 // Keep does nothing in these cases:
 //
-//   - ctx belongs to no request
+//   - ctx belongs to no request; beside the SDK's provider, a job of StartJob is no request
 //   - the request has ended
 //   - the program's tracer keeps no requests
 //

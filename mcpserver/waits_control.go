@@ -35,7 +35,8 @@ func (s *server) check() error {
 			way = word("the program was started with "+permission.Variable+
 				", which forbids it: start it with ") + permission.Variable + "=remote"
 		}
-		return refuse("clients outside the program may not record. Ask the user to allow it: %s", way).
+		return refuse("clients outside the program may not record. Ask the user to allow it: %s",
+			way).
 			or(toolListRequests, struct{}{}, "what perfline knows without a session")
 	}
 	return nil

@@ -170,7 +170,10 @@ func (h *server) end(ctx context.Context, c *call, method string, st *status.Sta
 	c.record(ctx, record.Navigation, st.Code(), end)
 	if c.span != nil {
 		failed := isServerError(st.Code())
-		c.tl.Try(serving.OfSpan, func() { c.endSpan(st, failed) })
+		c.tl.Try(serving.OfSpan, func() {
+			serving.MarkChosen(c.span, c.tl)
+			c.endSpan(st, failed)
+		})
 		c.tl.Try(serving.OfMeter, func() {
 			ctx := serving.MetricsContext(ctx, c.span)
 			h.durations.record(ctx, outcome{method, st.Code(), failed}, end)

@@ -321,12 +321,17 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	cut := x.failure != ""
 	x.fail(http.StatusInternalServerError)
-	if q.foreignSpan {
-		q.m.timeline.Try(serving.OfSpan, func() { q.setRoute(r, x.route) })
-	} else {
+	if !q.foreignSpan {
 		q.kind, q.duration = q.m.kinds.Get(x, x.route, x.status), end
-		q.m.timeline.Try(serving.OfSpan, func() { q.describe(r, &x, cut, p) })
 	}
+	q.m.timeline.Try(serving.OfSpan, func() {
+		serving.MarkChosen(q.span, q.tl)
+		if q.foreignSpan {
+			q.setRoute(r, x.route)
+		} else {
+			q.describe(r, &x, cut, p)
+		}
+	})
 	q.navigation(r, &x, end)
 }
 

@@ -38,12 +38,14 @@ func setRoute(ctx context.Context, u *record.Unit, route string) {
 	u.Try(serving.OfSpan, func() {
 		span := trace.SpanFromContext(ctx)
 		s, ok := span.(sdktrace.ReadOnlySpan)
-		if !ok || s.SpanKind() != trace.SpanKindServer || s.InstrumentationScope().Name == scope.Name {
+		if !ok || s.SpanKind() != trace.SpanKindServer ||
+			s.InstrumentationScope().Name == scope.Name {
 			return
 		}
 		route := text.Valid(record.Name(route))
 		span.SetAttributes(semconv.HTTPRoute(route))
-		if method, target, _ := strings.Cut(s.Name(), " "); target == "" || strings.HasPrefix(target, "/") {
+		if method, target, _ := strings.Cut(s.Name(), " "); target == "" ||
+			strings.HasPrefix(target, "/") {
 			span.SetName(method + " " + route)
 		}
 	})

@@ -28,9 +28,9 @@ type SpanIDs struct {
 // methods concurrently, on the goroutine that records. The methods must not block or panic. The
 // argument span is the active span of a context, or nil.
 type Tracer interface {
-	// Under returns the destination of entries under span. span is the active span of ctx. span is of
-	// another tracer, and does not implement Active. If above is not nil, the open span above records
-	// the entries in place of span. An Active has its own destination.
+	// Under returns the destination of entries under span. span is the active span of ctx. span is
+	// of another tracer, and does not implement Active. If above is not nil, the open span above
+	// records the entries in place of span. An Active has its own destination.
 	Under(ctx context.Context, span any) (above any, to Destination)
 
 	// IDs returns the ids of entries under a span. The ids are zero for an unrecorded span.

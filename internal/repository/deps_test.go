@@ -17,9 +17,9 @@ var allowed = map[string][]string{
 	"internal/record":        {},
 	"observer":               {"internal/record"},
 	"marks":                  {"internal/record", "observer"},
-	"bridge":                 {"internal", "internal/record", "observer", "marks", "internal/spanlabels", "internal/local", "internal/otlpenc", "internal/routes"},
-	"bridge/bridgehttp":      {"internal", "internal/record", "observer", "bridge", "internal/spanlabels"},
-	"bridge/bridgegrpc":      {"internal", "internal/record", "observer", "bridge", "internal/spanlabels"},
+	"bridge":                 {"internal", "internal/record", "observer", "marks", "internal/spanlabels", "internal/keep", "internal/local", "internal/otlpenc", "internal/routes"},
+	"bridge/bridgehttp":      {"internal", "internal/local", "internal/record", "observer", "bridge", "internal/spanlabels"},
+	"bridge/bridgegrpc":      {"internal", "internal/local", "internal/record", "observer", "bridge", "internal/spanlabels"},
 	"bridge/bridgelog":       {"bridge", "internal/otlpenc"},
 	"profiling":              {"internal", "internal/remote", "internal/record", "observer", "marks", "profiling/profile", "internal/spanlabels"},
 	"profiling/profile":      {"internal", "internal/record", "observer"},
@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"waits":                  {"internal", "bridge"},
 	"waits/flight":           {"internal", "internal/record", "observer", "bridge", "waits", "internal/local", "internal/waiting"},
 	"exporter":               {"internal", "internal/record", "observer", "bridge", "internal/otlpenc"},
+	"internal/keep":          {"internal/record", "internal/local", "internal/routes"},
 	"internal/local":         {},
 	"internal/otlpenc":       {"internal", "internal/record", "observer", "internal/local"},
 	"internal/profiles":      {"internal", "profiling/profile"},
@@ -54,7 +55,7 @@ var allowed = map[string][]string{
 	"internal/lookup":        {"internal/local", "internal/requests", "internal/routes", "internal/waiting", "waits", "profiling/profile", "profiling/sessions"},
 	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "requests", "internal/counts", "internal/continuous", "profiling/pyroscope", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
+	"":                       {"internal", "requests", "internal/counts", "internal/continuous", "profiling/pyroscope", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/keep", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""

@@ -87,8 +87,8 @@ func (s *shard[T]) remove(at **entry[T]) T {
 	return v
 }
 
-// Put stores v for a span. Put returns the earlier value of the span, or the zero value. Without room for a
-// new span, Put evicts another span and returns the value of the evicted span.
+// Put stores v for a span. Put returns the earlier value of the span, or the zero value. Without
+// room for a new span, Put evicts another span and returns the value of the evicted span.
 func (t *Table[T]) Put(sc trace.SpanContext, v T) (out T) {
 	k := keyOf(sc)
 	s := t.shard(k)

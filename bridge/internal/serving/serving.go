@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/spanlabels"
 )
@@ -88,6 +89,17 @@ func ServerSpan(ctx context.Context) trace.Span {
 		return nil
 	}
 	return c.span
+}
+
+// MarkChosen sets the attribute [local.KeepReasonKey] on span if the program called marks.Keep in
+// the request of t. A span of perfline's provider needs no attribute.
+func MarkChosen(span trace.Span, t *record.Timeline) {
+	if _, own := span.(record.Active); own {
+		return
+	}
+	if u := t.Unit(); u != nil && u.Chosen.Load() {
+		span.SetAttributes(attribute.String(local.KeepReasonKey, local.KeptForProgram.String()))
+	}
 }
 
 // Start returns the start time of span. If span does not implement StartTime, Start returns the

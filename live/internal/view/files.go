@@ -17,7 +17,8 @@ import (
 var (
 	// ErrNoSamples reports that a session has no profile.
 	ErrNoSamples        = errors.New("this session took no samples")
-	errNoRequestSamples = errors.New("no session has samples of this request: record one while it is served")
+	errNoRequestSamples = errors.New(
+		"no session has samples of this request: record one while it is served")
 	errNoProcessProfile = errors.New("this session has no such profile of the whole process")
 )
 
@@ -85,8 +86,10 @@ var SessionFormats = []Format[RecordedSession]{
 		jsonFile, "json", withoutSamples,
 		func(w io.Writer, s RecordedSession) error { return s.Trace().WriteJSON(w) }},
 	processFormat("allocs", "allocations and the growth of memory in use"),
-	processFormat("mutex", "contention of mutexes, as the program's mutex profile fraction samples it"),
-	processFormat("block", "waiting for channels, mutexes and the like, as the program's block profile rate samples it"),
+	processFormat("mutex",
+		"contention of mutexes, as the program's mutex profile fraction samples it"),
+	processFormat("block",
+		"waiting for channels, mutexes and the like, as the program's block profile rate samples it"),
 }
 
 // RequestFormats lists the formats of a request in the page's order.

@@ -1,0 +1,141 @@
+package perfline_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/waits"
+	"github.com/perfline/perfline/waits/flight"
+)
+
+// Beside a provider of the SDK, slow requests are analysed by the real flight recorder.
+func TestWaitsBesideTheSDK(t *testing.T) {
+	recorder := flight.NewRecorder(flight.Config{Armed: true, MinInterval: -1})
+	done := make(chan *waits.Request, 1)
+	recorder.Watch(func(_ bridge.Root, result *waits.Request) { done <- result })
+	pl, ctx, _ := startJoined(t, perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1}})
+	ctx, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer))
+	marks.Time(ctx, "part").End()
+	span.End()
+	if result := <-done; result == nil || result.Name != "GET /slow" || len(result.Causes) == 0 {
+		t.Errorf("the request has the result %+v", result)
+	}
+	if kept := pl.Recent().Kept(); len(kept) != 1 || kept[0].Root().Keep != "slow" {
+		t.Errorf("kept %v, want the slow request", kept)
+	}
+	if s := pl.Stats(); s.Waits.Analysed != 1 || s.Bridge.Requests.Slow != 1 {
+		t.Errorf("stats %+v and %+v, want one slow request", s.Waits, s.Bridge.Requests)
+	}
+	if err := pl.Shutdown(patient(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A policy beside a provider of the SDK keeps recorded requests for the same reasons as perfline's provider.
+func TestKeepBesideTheSDK(t *testing.T) {
+	overBoth(t, func(t *testing.T, start starter) {
+		pl, ctx, _ := start(t, perfline.Config{Keep: bridge.KeepPolicy{Slow: time.Minute, PerSecond: 3}})
+		h := bridgehttp.Server{TracerProvider: pl.TracerProvider(), Timeline: observer.FromContext(ctx)}.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/chosen":
+				marks.Keep(r.Context())
+			case "/failed":
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+			bridgehttp.SetRoute(r.Context(), r.URL.Path)
+		}))
+		for _, path := range []string{"/other", "/failed", "/chosen", "/failed", "/failed"} {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
+		}
+		var got []string
+		for _, q := range pl.Recent().Kept() {
+			got = append(got, q.Root().Name+" "+q.Root().Keep)
+		}
+		if text := strings.Join(got, ", "); text != "GET /failed failed, GET /chosen chosen, GET /failed failed" {
+			t.Errorf("kept %q", text)
+		}
+		want := bridge.RequestStats{Chosen: 1, Failed: 2, OverCeiling: 1, Others: 1}
+		if s := pl.Stats().Bridge.Requests; s != want {
+			t.Errorf("stats %+v, want %+v", s, want)
+		}
+	})
+}
+
+// Where perfline exports the spans, the root of a slow request carries the cause.
+func TestCausesBesideTheSDK(t *testing.T) {
+	recorder, sent := &answers{}, &collected{}
+	pl, ctx, _ := startJoined(t, perfline.Config{Waits: recorder, Traces: exporter.Config{Sender: sent}, Keep: bridge.KeepPolicy{Slow: 1}})
+	_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer))
+	span.End()
+	root := recorder.asked[0]
+	recorder.watcher(root, mutexWait(root))
+	if err := pl.Flush(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got := sent.text(); !strings.Contains(got, "GET /slow perfline.time.mutex=1") {
+		t.Errorf("the backend got %q", got)
+	}
+}
+
+// Where another exporter sends the spans, the cause of a slow request is a log line with the ids of the request, for 20 requests in a minute.
+func TestCausesInTheLog(t *testing.T) {
+	overBoth(t, func(t *testing.T, start starter) {
+		synctest.Test(t, func(t *testing.T) {
+			recorder := &answers{}
+			c := perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1, PerSecond: -1}, Sampler: sdktrace.AlwaysSample()}
+			c.SpanExporter = tracetest.NewInMemoryExporter()
+			pl, ctx, log := start(t, c)
+			slow := func() {
+				_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer))
+				time.Sleep(time.Second)
+				span.End()
+				root := recorder.asked[len(recorder.asked)-1]
+				recorder.watcher(root, mutexWait(root))
+			}
+			slow()
+			root := recorder.asked[0]
+			if got := log.String(); !strings.Contains(got, "why a request was slow") || !strings.Contains(got, `request="GET /slow" took=1s cause="1.0 s of 1.0 s: waited for a mutex"`) ||
+				!strings.Contains(got, "trace_id="+root.TraceID.String()+" span_id="+root.SpanID.String()) {
+				t.Errorf("logged %q", got)
+			}
+			recorder.watcher(root, nil)
+			for range 29 {
+				slow()
+			}
+			if n := strings.Count(log.String(), "why a request was slow"); n != 20 {
+				t.Errorf("%d lines in a minute, want 20", n)
+			}
+			time.Sleep(time.Minute)
+			slow()
+			if got := log.String(); strings.Count(got, "why a request was slow") != 21 || !strings.Contains(got, "requests_without_a_line=10") {
+				t.Errorf("logged %q, want a line that counts ten others", got)
+			}
+			if err := pl.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// mutexWait returns the result of a request that waited for a mutex.
+func mutexWait(root bridge.Root) *waits.Request {
+	return &waits.Request{
+		TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Causes: []waits.Cause{{Kind: waits.Mutex, Duration: time.Second}},
+		Goroutines: []waits.Goroutine{{Intervals: []waits.Interval{{Kind: waits.Mutex, End: time.Second, SpanID: root.SpanID}}}},
+	}
+}

@@ -1,0 +1,63 @@
+package perfline
+
+import (
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/keep"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/otlpenc"
+)
+
+// decisions applies a keep policy to the requests of a provider of the SDK. The provider's sampler
+// has already dropped the unsampled requests, so that the policy only finds slow and failed requests
+// among the recorded requests.
+type decisions struct {
+	keeper  *keep.Keeper
+	slow    func(bridge.Root) // asks the waits recorder; may be nil
+	reasons [local.KeepReasons]atomic.Uint64
+	over    atomic.Uint64
+}
+
+// decide sets the reason to keep the request of an ended local root. d may be nil.
+func (d *decisions) decide(root *local.Root, s sdktrace.ReadOnlySpan) {
+	if d == nil || root.Class > local.Stream {
+		return
+	}
+	decision := d.keeper.Decide(root.Class, root.Name, root.End.Sub(root.Start), root.Failed,
+		isChosen(s.Attributes()))
+	root.Keep = decision.Reason
+	if decision.OverCeiling {
+		d.over.Add(1)
+	} else {
+		d.reasons[decision.Reason].Add(1)
+	}
+	if decision.Slow && d.slow != nil {
+		d.slow(*bridge.Spans(otlpenc.Spans{}.WithRoot(root)).Root())
+	}
+}
+
+// isChosen reports whether the middleware found a call of marks.Keep in the request.
+func isChosen(attrs []attribute.KeyValue) bool {
+	for _, kv := range attrs {
+		if kv.Key == local.KeepReasonKey {
+			return kv.Value.AsString() == local.KeptForProgram.String()
+		}
+	}
+	return false
+}
+
+// stats returns the counts of the decisions. d may be nil.
+func (d *decisions) stats() bridge.RequestStats {
+	if d == nil {
+		return bridge.RequestStats{}
+	}
+	return bridge.RequestStats{
+		Chosen: d.reasons[local.KeptForProgram].Load(), Failed: d.reasons[local.KeptForFailure].Load(),
+		Slow: d.reasons[local.KeptForTime].Load(), Share: d.reasons[local.KeptForShare].Load(),
+		OverCeiling: d.over.Load(), Others: d.reasons[local.NotKept].Load(),
+	}
+}
