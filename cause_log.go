@@ -44,13 +44,15 @@ func (l *causeLog) receive(root bridge.Root, result *waits.Request) {
 		slog.String("request", text.Line(root.Name, maxCauseName)),
 		slog.Duration("took", root.End.Sub(root.Start)),
 		slog.String("cause", text.Line(result.Sentence(), maxCause)),
-		slog.String("trace_id", root.TraceID.String()), slog.String("span_id", root.SpanID.String()),
+		slog.String("trace_id", root.TraceID.String()),
+		slog.String("span_id", root.SpanID.String()),
 	}
 	if omitted > 0 {
 		attrs = append(attrs, slog.Int("requests_without_a_line", omitted))
 	}
 	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(
-		trace.SpanContextConfig{TraceID: root.TraceID, SpanID: root.SpanID, TraceFlags: trace.FlagsSampled}))
+		trace.SpanContextConfig{TraceID: root.TraceID, SpanID: root.SpanID,
+			TraceFlags: trace.FlagsSampled}))
 	l.log.LogAttrs(ctx, slog.LevelInfo, "perfline: why a request was slow", attrs...)
 }
 

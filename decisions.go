@@ -13,8 +13,8 @@ import (
 )
 
 // decisions applies a keep policy to the requests of a provider of the SDK. The provider's sampler
-// has already dropped the unsampled requests, so that the policy only finds slow and failed requests
-// among the recorded requests.
+// has already dropped the unsampled requests, so that the policy only finds slow and failed
+// requests among the recorded requests.
 type decisions struct {
 	keeper  *keep.Keeper
 	slow    func(bridge.Root) // asks the waits recorder; may be nil
@@ -56,8 +56,9 @@ func (d *decisions) stats() bridge.RequestStats {
 		return bridge.RequestStats{}
 	}
 	return bridge.RequestStats{
-		Chosen: d.reasons[local.KeptForProgram].Load(), Failed: d.reasons[local.KeptForFailure].Load(),
-		Slow: d.reasons[local.KeptForTime].Load(), Share: d.reasons[local.KeptForShare].Load(),
+		Chosen: d.reasons[local.KeptForProgram].Load(),
+		Failed: d.reasons[local.KeptForFailure].Load(),
+		Slow:   d.reasons[local.KeptForTime].Load(), Share: d.reasons[local.KeptForShare].Load(),
 		OverCeiling: d.over.Load(), Others: d.reasons[local.NotKept].Load(),
 	}
 }

@@ -61,7 +61,8 @@ type RequestStats struct {
 
 // Lost returns the number of lost marks.
 func (s Stats) Lost() uint64 {
-	return s.MarksAfterEnd + s.MarksUnderNoOp + s.MarksOverLimit + s.MarksOfOpenSpans + s.MarksDropped
+	return s.MarksAfterEnd + s.MarksUnderNoOp + s.MarksOverLimit + s.MarksOfOpenSpans +
+		s.MarksDropped
 }
 
 // The counters, named after the fields of [Stats] and [RequestStats].

@@ -11,7 +11,7 @@ import (
 	"github.com/perfline/perfline/internal/secret"
 )
 
-// The protocols of a [Config], as OTEL_EXPORTER_OTLP_PROTOCOL has them.
+// The values of [Config].Protocol. OTEL_EXPORTER_OTLP_PROTOCOL uses the same values.
 const (
 	GRPC = otlp.GRPC
 	HTTP = otlp.HTTP
@@ -22,9 +22,10 @@ const (
 	batchBytes        = 3 << 20  // maximum of a request: receivers refuse more than 4 MiB
 )
 
-// Config contains the destination of spans or log records, and the limits of the queue. The zero
-// value uses OpenTelemetry's environment variables. A set field overrides the corresponding
-// variable. Only variables configure TLS, timeouts, compression, batch size and delay.
+// Config configures a [Delivery] or a [LogDelivery]: the destination and the limits of the queue.
+// For the zero value, OpenTelemetry's environment variables configure the delivery. A set field
+// overrides the corresponding variable. Only variables configure TLS, timeouts, compression, batch
+// size and delay.
 type Config struct {
 	// Endpoint is the backend's base URL, such as "http://localhost:4317". For HTTP, the delivery
 	// appends "/v1/traces" or "/v1/logs" to a URL without a path. If Endpoint and the variables are
@@ -61,13 +62,13 @@ func (c Config) text() string {
 		secret.URL(c.Endpoint), c.Protocol, slices.Sorted(maps.Keys(c.Headers)))
 }
 
-// Format prints c for every verb. The output contains no values of headers and no secrets of the
-// endpoint. A struct that embeds a Config inherits Format, so define another Format method for such
-// a struct.
+// Format prints the fields of c as text, for every formatting verb. The text contains no values of
+// headers and no secrets of the endpoint. A struct that embeds a Config inherits Format, so define
+// another Format method for such a struct.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
-// MarshalText returns the output of [Config.Format], for encoding/json, log/slog and other
-// encoders.
+// MarshalText returns the text that [Config.Format] prints. encoding/json, log/slog and other
+// encoders call MarshalText.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
 
 // check returns an error that names the first invalid bound. Package otlp checks the destination.

@@ -10,10 +10,10 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 )
 
-// A Delivery sends spans over OTLP. As a span processor, a Delivery encodes each span on the
-// goroutine that ends the span. As an output of a bridge.TracerProvider, a Delivery receives
-// encoded spans through [Delivery.Accept]. The queue contains only bytes. Methods may be called
-// concurrently.
+// A Delivery sends spans over OTLP. As a span processor of OpenTelemetry's SDK, a Delivery encodes
+// each span on the goroutine that ends the span. As an output of a bridge.TracerProvider, a
+// Delivery receives encoded spans through [Delivery.Accept]. The queue stores only encoded spans.
+// Methods may be called concurrently.
 type Delivery struct {
 	outbox
 
@@ -25,15 +25,15 @@ var (
 	_ bridge.Output          = (*Delivery)(nil)
 )
 
-// NewDelivery starts a delivery. The configuration is c and the variables OTEL_EXPORTER_OTLP_* and
-// OTEL_BSP_*. NewDelivery does not connect to the receiver. NewDelivery returns an error in these
-// cases:
+// NewDelivery starts a delivery of spans. c and the variables OTEL_EXPORTER_OTLP_* and OTEL_BSP_*
+// configure the delivery. NewDelivery does not connect to the receiver. NewDelivery returns an
+// error in these cases:
 //
-//   - A field is invalid.
-//   - A variable is invalid, and the delivery cannot send anything without this variable.
+//   - A field of c is invalid.
+//   - A variable is invalid, and no request can be sent without a valid value.
 //
 // NewDelivery logs each other invalid variable once, and uses the default of the variable. The
-// caller, or the caller's provider, must shut the delivery down.
+// caller, or the provider that uses the delivery, must call Shutdown.
 func NewDelivery(c Config) (*Delivery, error) {
 	d := &Delivery{}
 	if err := d.open(c, otlp.Traces, "spans", 0); err != nil {
@@ -42,12 +42,13 @@ func NewDelivery(c Config) (*Delivery, error) {
 	return d, nil
 }
 
-// OnStart does nothing.
+// OnStart does nothing, because a delivery needs only ended spans.
 func (d *Delivery) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd queues a sampled span, or drops the span if the queue is full. OnEnd never blocks. OnEnd
-// reuses the memory of delivered and lost spans. OnEnd allocates if more spans wait than ever
-// before. OnEnd may also allocate for a span of more than 1 KiB.
+// OnEnd queues a sampled span. If the queue is full, OnEnd drops the span. OnEnd ignores unsampled
+// spans, and never blocks. OnEnd reuses the memory of delivered and lost spans. OnEnd allocates
+// memory if more spans wait than ever before. OnEnd may also allocate memory for a span of more
+// than 1 KiB.
 func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	if s.SpanContext().IsSampled() {
 		d.groups.Encode(s, func(s otlpenc.Spans) {
@@ -56,13 +57,13 @@ func (d *Delivery) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// Accept queues encoded spans, or drops spans if the queue is full. Accept never blocks. Accept
-// retains the bytes of perfline's provider without a copy, as [bridge.Spans.Retain] does. Accept
-// copies other bytes and allocates memory for the copies. Otherwise Accept allocates in the same
-// cases as [Delivery.OnEnd].
+// Accept queues encoded spans. If the queue is full, Accept drops spans. Accept never blocks.
+// Accept retains the bytes of perfline's provider without a copy: see [bridge.Spans.Retain]. Accept
+// copies the bytes of other providers, and allocates memory for the copies. In other respects,
+// Accept allocates memory in the same cases as [Delivery.OnEnd].
 //
 // Accept queues and drops spans in parts. A part contains at most 4 KiB, or one larger span. Accept
-// also drops these elements of all, and counts each dropped element as at least one span:
+// also drops these elements of the slice all. Each dropped element counts as at least one span:
 //
 //   - Spans that the program created without a resource and a scope
 //   - Spans without bytes

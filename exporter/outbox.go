@@ -45,8 +45,8 @@ type Stats struct {
 	Retries      uint64 // requests that were sent again
 }
 
-// Lost returns the number of lost items. Call Lost after Shutdown. Before Shutdown, the number also
-// includes pending items.
+// Lost returns the number of lost spans or log records. Call Lost after Shutdown. Before Shutdown,
+// Lost also counts pending spans or log records.
 func (s Stats) Lost() uint64 { return s.Accepted - s.Delivered }
 
 // open starts the queue of a signal. Log lines and errors call the items what.
@@ -86,8 +86,8 @@ func (e encoded) release()   { e.items.Release() }
 func (e encoded) Count() int { return e.items.Count }
 func (e encoded) Bytes() int { return len(e.items.Bytes) + itemOverhead }
 
-// Request returns the length in bytes of a request with only these items. The items add at most
-// this length to a larger request.
+// Request returns the length in bytes of a request that contains only the items of e. The items of
+// e add at most this length to a larger request.
 func (e encoded) Request() int { return e.items.RequestSize() }
 
 // appendRequest returns a function that appends the request of a batch. Its calls share scratch
@@ -134,15 +134,16 @@ func (o *outbox) add(batch *[]encoded) {
 	batches.Put(batch)
 }
 
-// OnRead registers a function that Stats, ForceFlush and Shutdown call first. The function runs on
-// the caller's goroutine and without a lock. The function must not call these methods. A provider
-// that buffers ended items registers a function that queues these items. The methods then include
-// the items. Several functions may be registered.
+// OnRead registers the function f. Stats, ForceFlush and Shutdown call f before any other step. f
+// runs on the caller's goroutine and without a lock. f must not call Stats, ForceFlush or Shutdown.
+// For example, a provider that buffers ended spans registers a function that queues these spans.
+// Stats then counts these spans. ForceFlush and Shutdown then send these spans. Several functions
+// may be registered.
 func (o *outbox) OnRead(f func()) { o.onRead.Add(f) }
 
-// ForceFlush sends the waiting items. ForceFlush returns when all items accepted before the call
-// are delivered or lost. ForceFlush returns an error if items are lost or ctx ends. If ctx has no
-// deadline, the timeout is 10 seconds.
+// ForceFlush sends the waiting spans or log records (items). ForceFlush returns when all items that
+// were accepted before the call are delivered or lost. ForceFlush returns an error if items are
+// lost or ctx ends. If ctx has no deadline, the timeout is 10 seconds.
 func (o *outbox) ForceFlush(ctx context.Context) error {
 	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)
@@ -153,10 +154,10 @@ func (o *outbox) ForceFlush(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown sends the waiting items and closes the connections. If ctx ends first, Shutdown cancels
-// the current request and drops the remaining items. If ctx has no deadline, the timeout is 10
-// seconds. Further calls wait for the end of the first call. Stats are final when Shutdown returns.
-// The error contains the number of undelivered items.
+// Shutdown sends the waiting spans or log records (items) and closes the connections. If ctx ends
+// first, Shutdown cancels the current request and drops the remaining items. If ctx has no
+// deadline, the timeout is 10 seconds. Further calls wait for the end of the first call. Stats are
+// final when Shutdown returns. The error contains the number of undelivered items.
 func (o *outbox) Shutdown(ctx context.Context) error {
 	o.onRead.Call()
 	ctx, cancel := within.Bounded(ctx, withoutDeadline)
@@ -170,7 +171,7 @@ func (o *outbox) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Stats returns the counts.
+// Stats returns the counts since the start of the delivery.
 func (o *outbox) Stats() Stats {
 	o.onRead.Call()
 	s, invalid := Stats(o.queue.Stats()), o.invalid.Load()

@@ -15,10 +15,10 @@ import (
 //   - Each body is one OTLP request. A [Delivery] sends an ExportTraceServiceRequest, and a
 //     [LogDelivery] sends an ExportLogsServiceRequest.
 //   - The delivery calls Send from one goroutine, for one request at a time.
-//   - Send must return soon after ctx ends. The error may then be the error of ctx.
-//   - Send must not change body. After an error, the Sender may still read body. After success, the
-//     Sender must not read body.
-//   - A panic counts as an error without Retry.
+//   - Send must return soon after ctx ends. Err of the Answer may then be the error of ctx.
+//   - Send must not change body. After an Answer with Err, the Sender may still read body. After an
+//     Answer without Err, the Sender must not read body.
+//   - A panic of Send counts as an Answer with Err and without Retry.
 type Sender interface {
 	Send(ctx context.Context, body []byte) Answer
 }

@@ -43,7 +43,8 @@ import (
 
 var errNotAuthorized = errors.New("not authorized")
 
-// A Guard checks the clients of a handler. The zero value allows only clients on the same machine.
+// A Guard decides which clients may call an HTTP handler. The zero value allows only clients on the
+// same machine.
 type Guard struct {
 	// Authorize returns an error to refuse a client. Guard logs the error and does not send the
 	// error to the client. Authorize is called concurrently. nil means [Local].
@@ -60,9 +61,10 @@ type Guard struct {
 	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
-// Handler returns a handler that calls next for allowed clients and Refuse for other clients. The
-// error for Refuse names the violated rule. If two guards are nested, both guards must allow a
-// request. Handler panics if TrustedOrigins contains an invalid origin.
+// Handler returns a guarded handler. The guarded handler calls the handler next for allowed
+// clients, and the function Refuse for other clients. The error that Refuse receives names the
+// violated rule. If two guards are nested, both guards must allow a request. Handler panics if
+// TrustedOrigins contains an invalid origin.
 func (g Guard) Handler(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	for _, origin := range g.TrustedOrigins {

@@ -13,15 +13,15 @@ var (
 	errEmptyToken = errors.New("the program's token is empty: no client is allowed")
 )
 
-// Token returns an Authorize function that allows clients with a secret token. Use a token for a
-// page in a container or for a team:
+// Token returns a function for [Guard].Authorize. The function allows only clients that send the
+// secret token. Use a token for a page in a container or for a team:
 //
 //	token := guard.Token(os.Getenv("PERFLINE_TOKEN"))
 //	live.Handler(pl, live.Config{Data: guard.Everything, Authorize: token})
 //
 // A browser prompts for a user and a password. The password is the token, and the user may be any
-// text. Other clients send the header "Authorization: Bearer TOKEN". Use TLS, because an observer
-// of an unencrypted network can read the token. An empty token allows no client.
+// text. Other clients send the header "Authorization: Bearer TOKEN". Use TLS. Without TLS, other
+// machines on the network can read the token. An empty token allows no client.
 func Token(token string) func(*http.Request) error {
 	want := sha256.Sum256([]byte(token)) // a comparison of hashes does not leak the token's length
 	return func(r *http.Request) error {

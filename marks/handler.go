@@ -10,7 +10,7 @@ import (
 
 // NewHandler returns a [slog.Handler] that records log records as marks. A record becomes a mark if
 // the record's level is at least level. The mark belongs to the timeline of the record's context.
-// If next is enabled for a record, the handler passes the unchanged record to next:
+// If the handler next is enabled for a record, the unchanged record also goes to next:
 //
 //	log := slog.New(marks.NewHandler(slog.NewJSONHandler(os.Stderr, nil), nil))
 //	log.WarnContext(ctx, "retry", "attempt", 2) // logged, and a mark of ctx's request
@@ -27,8 +27,8 @@ import (
 //     handler's attributes. Handle freezes the record's attributes when the record becomes a mark.
 //   - The mark allocates nothing with up to seven scalar attributes outside groups. The handler's
 //     attributes count, too.
-//   - Under a span that is not recorded, the handler drops the mark as Mark does.
-//   - Handle returns the error of next. A mark causes no error.
+//   - Under a span that is not recorded, the handler drops the mark in the same cases as [Mark].
+//   - The method Handle returns the error of next. A mark causes no error.
 //
 // next may be slog's default handler, even if the result becomes the default logger. The handler
 // then writes lines to the destination that package log uses when NewHandler is called.
@@ -53,7 +53,8 @@ type handler struct {
 
 var _ slog.Handler = (*handler)(nil)
 
-// Enabled reports whether next is enabled, or whether a record of the level becomes a mark.
+// Enabled returns true if next is enabled for the level. Enabled also returns true if a record of
+// the level becomes a mark under ctx.
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	if h.next != nil && h.next.Enabled(ctx, level) {
 		return true

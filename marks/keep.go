@@ -6,9 +6,9 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Keep requests that perfline keeps the whole request of ctx, even if the sampler drops this
-// request. The ceiling of perfline.Config.Keep also limits these requests. Call Keep before the end
-// of the request:
+// Keep asks perfline to keep the whole request of ctx, even if the sampler drops this request.
+// perfline.Config.Keep limits how many requests per second are kept, including these requests. Call
+// Keep before the end of the request:
 //
 //	if total < 0 {
 //		marks.Keep(ctx)

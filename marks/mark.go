@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// Mark records the event name at the current time (User Timing 3, mark()).
+// Mark records a mark with the given name at the current time (User Timing 3, mark()).
 //
 // Mark never fails. On a request's timeline, Mark also accepts the reserved names that MarkAt
 // refuses. For a reserved name, Measure uses the moment of the request and ignores the mark. If a
@@ -23,18 +23,19 @@ func Mark(ctx context.Context, name string, attrs ...slog.Attr) {
 	}
 }
 
-// MarkAt records the event name at a time since the origin of ctx's timeline (User Timing 3, mark()
-// with startTime). MarkAt returns the mark. To mark a time.Time, pass
-// observer.FromContext(ctx).Since(t). MarkAt returns an error and records nothing in these cases:
+// MarkAt records a mark with the given name, and returns the mark (User Timing 3, mark() with
+// startTime). The parameter at is the time of the mark since the origin of ctx's timeline. To mark
+// a time.Time, pass observer.FromContext(ctx).Since(t). MarkAt returns an error and records nothing
+// in these cases:
 //
 //   - [ErrNegative]: the time is negative
 //   - [ErrReserved]: the name is reserved for a moment of the request ("responseStart"), and the
 //     timeline is a request's timeline
 //   - the time is more than 146 years from the origin of the process timeline
 //
-// If no observer and no span receives the mark, MarkAt returns the mark without attributes. This
-// case occurs under a span that is not recorded. If a method of an attribute calls
-// [runtime.Goexit], MarkAt records nothing.
+// If no observer and no span receives the mark, the returned mark contains no attributes. This case
+// occurs under a span that is not recorded. If a method of an attribute calls [runtime.Goexit],
+// MarkAt records nothing.
 func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.Attr) (observer.Entry,
 	error) {
 	name = record.Name(name)
@@ -58,9 +59,10 @@ func MarkAt(ctx context.Context, name string, at time.Duration, attrs ...slog.At
 	return observer.Entry(m), err
 }
 
-// ClearMarks removes marks from the buffer of ctx's timeline (User Timing 3, clearMarks()). With
-// names, ClearMarks removes only the marks with one of the names. The empty string counts as a
-// name. ClearMarks does not remove measures or the undelivered entries of observers.
+// ClearMarks removes marks from the buffer of ctx's timeline (User Timing 3, clearMarks()). Without
+// names, ClearMarks removes all marks. Otherwise ClearMarks removes only the marks that match one
+// of the names. The empty string counts as a name. ClearMarks removes no measures. Observers still
+// receive marks that were recorded before the call.
 func ClearMarks(ctx context.Context, names ...string) {
 	record.FromContext(ctx).Clear(record.Mark, names...)
 }

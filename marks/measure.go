@@ -31,8 +31,8 @@ var (
 	ErrOptions = errors.New("contradictory options")
 )
 
-// A Point is a moment on a timeline: the name of a mark, or a time. The zero Point means that no
-// moment is set.
+// A Point identifies a moment on a timeline, by the name of a mark or by a time. The zero Point
+// means that no moment is set.
 type Point struct {
 	kind pointKind
 	name string
@@ -47,13 +47,13 @@ const (
 	pointAt
 )
 
-// Named returns the Point of the most recent mark with the name. On a request's timeline, four
-// names of PerformanceTiming refer to moments of the request: "navigationStart", "requestStart",
-// "responseStart" and "responseEnd".
+// Named returns the Point of the most recent mark with the given name. On a request's timeline,
+// four names of PerformanceTiming refer to moments of the request: "navigationStart",
+// "requestStart", "responseStart" and "responseEnd".
 func Named(mark string) Point { return Point{kind: pointNamed, name: mark} }
 
-// At returns the Point at a time since the timeline's origin. Measure refuses negative times and
-// times above 146 years.
+// At returns the Point at the time d since the timeline's origin. Measure returns an error for
+// negative times and for times above 146 years.
 func At(d time.Duration) Point { return Point{kind: pointAt, at: d} }
 
 // MeasureOptions select the interval of a measure (PerformanceMeasureOptions). Set at most two of
@@ -76,12 +76,12 @@ type MeasureOptions struct {
 	Detail   []slog.Attr    // frozen by the rules of package observer
 }
 
-// Measure records the time between two moments and returns the measure (User Timing 3, measure()).
-// The duration is negative if End lies before Start.
+// Measure records a measure of the time between two moments, and returns the measure (User Timing
+// 3, measure()). The duration is negative if End lies before Start.
 //
 // Measure returns an error and records nothing in these cases:
 //
-//   - ErrNoMark: no mark has the name
+//   - ErrNoMark: the timeline contains no mark with the name
 //   - ErrNegative: a time or a duration is negative
 //   - ErrOptions: the options contradict each other
 //   - ErrNoTiming: the moment of the request has not happened yet
@@ -89,8 +89,8 @@ type MeasureOptions struct {
 //   - a time is more than 146 years from the origin of the process timeline
 //
 // Under a span that is not recorded, Measure returns the zero Entry. Measure then ignores the names
-// of marks, because the marks were not recorded. A histogram that wants the measure still receives
-// the duration, unless the duration depends on a mark.
+// of marks, because the marks were not recorded. A histogram of the measure still receives the
+// duration of the measure, unless the duration depends on a mark.
 func Measure(ctx context.Context, name string, o MeasureOptions) (observer.Entry, error) {
 	name = record.Name(name)
 	if err := o.check(); err != nil {
@@ -216,7 +216,7 @@ func (o *MeasureOptions) resolve(r resolver) (start, end time.Duration, err erro
 }
 
 // ClearMeasures removes measures from the buffer of ctx's timeline (User Timing 3,
-// clearMeasures()). The rules for names are the same as for [ClearMarks].
+// clearMeasures()). The rules for the parameter names are the same as for [ClearMarks].
 func ClearMeasures(ctx context.Context, names ...string) {
 	record.FromContext(ctx).Clear(record.Measure, names...)
 }

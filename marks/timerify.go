@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// TimerifyOptions configure [Timerify].
+// TimerifyOptions configure the measures of [Timerify].
 type TimerifyOptions struct {
 	// Attrs are added to every measure. Timerify freezes Attrs by the rules of package observer.
 	Attrs []slog.Attr
@@ -30,13 +30,14 @@ type TimerifyOptions struct {
 //	load := marks.Timerify("user.load", db.loadUser, marks.TimerifyOptions{})
 //	user, err := load(ctx, id)
 //
-// The function passes the context of a [Start] to f. Measures and spans under this context are
-// children of the measure. If f returns an error, the function returns the error. The attribute
-// "error" of the measure then contains the error's text. A panic of f continues with the original
-// stack. After a panic or a [runtime.Goexit], the attribute "panic" of the measure is true.
+// The returned function calls [Start], and passes the new context to f. Measures and spans under
+// this context are children of the measure. If f returns an error, the returned function returns
+// the same error. The attribute "error" of the measure then contains the error's text. A panic of f
+// continues with the original stack. After a panic or a [runtime.Goexit], the attribute "panic" of
+// the measure is true.
 //
-// The function may be called concurrently if f may be called concurrently. Timerify panics if f is
-// nil.
+// The returned function may be called concurrently if f may be called concurrently. Timerify panics
+// if f is nil.
 func Timerify[A, R any](name string, f func(context.Context, A) (R, error),
 	o TimerifyOptions) func(context.Context, A) (R, error) {
 	if f == nil {

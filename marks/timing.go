@@ -9,8 +9,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// A Timing is a measure that has begun. Only the first End records the measure. Any goroutine may
-// call End.
+// A Timing is a measure that has begun. The first call of End records the measure. Further calls do
+// nothing. Any goroutine may call End.
 //
 // A Timing that stays in one function causes no allocation, because Time and Start do not let the
 // pointer escape.
@@ -26,12 +26,13 @@ type Timing struct {
 	more    []slog.Attr
 }
 
-// Time begins a measure without children. End records the measure:
+// Time begins a measure that cannot contain children. [Timing.End] records the measure:
 //
 //	defer marks.Time(ctx, "render").End()
 //
 // The active span of ctx is the measure's parent. If an observer, a span or a histogram receives
-// the measure, Time freezes attrs by the rules of package observer.
+// the measure, Time freezes attrs. Later changes of the values then have no effect. The
+// documentation of package observer contains the rules.
 func Time(ctx context.Context, name string, attrs ...slog.Attr) *Timing {
 	t := new(Timing) // on the caller's stack, because Time is inlined
 	t.begin(ctx, name, attrs)
@@ -39,7 +40,7 @@ func Time(ctx context.Context, name string, attrs ...slog.Attr) *Timing {
 }
 
 // Start begins a measure that can contain children. Measures and spans under the returned context
-// are the children. Start freezes attrs as Time does, before the measure begins.
+// are the children. Like [Time], Start freezes attrs before the measure begins.
 //
 //	ctx, t := marks.Start(ctx, "checkout")
 //	defer t.End()
@@ -51,7 +52,8 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 // StartJob begins an independent unit of work. Examples are a cron job, a message from a queue, or
 // a request in an unsupported protocol. The measure is the root of a new trace, even if ctx belongs
 // to another trace. perfline stores recent jobs in memory together with the requests. perfline does
-// not store a Start without a request there. In all other respects, StartJob behaves like [Start].
+// not store measures of [Start] outside requests there. In all other respects, StartJob behaves
+// like Start.
 //
 //	for msg := range messages {
 //		ctx, t := marks.StartJob(ctx, "order.import")
@@ -59,8 +61,9 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 //		t.End()
 //	}
 //
-// With OpenTelemetry's API, these spans are also units of work: a span of kind consumer, and a root
-// span with the attribute perfline.job = true. Such a span can continue the trace of a message.
+// Some spans of OpenTelemetry's API also count as units of work: a span of kind consumer, and a
+// root span with the attribute perfline.job = true. Such a span can continue the trace of a
+// message.
 func StartJob(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, *Timing) {
 	return Start(record.Detached(ctx), name,
 		append(attrs[:len(attrs):len(attrs)], slog.Bool(record.JobKey, true))...)
@@ -94,13 +97,13 @@ func (t *Timing) open(ctx context.Context, name string, attrs []slog.Attr) conte
 	return ctx
 }
 
-// Fail marks the work as failed. The status of the measure's span becomes Error with err's text.
-// Fail also adds an exception event to the span, as in OpenTelemetry. The attribute "error" of the
-// entry contains the text. A later call replaces the error of an earlier call. Fail does nothing if
-// err is nil, or after End.
+// Fail records that the work failed with err. The status of the measure's span becomes Error with
+// err's text. Fail also adds an exception event to the span, as in OpenTelemetry. The attribute
+// "error" of the entry contains the text. A later call replaces the error of an earlier call. Fail
+// does nothing if err is nil, or after End.
 //
-// Fail calls the method Error if anything wants the measure. If Error panics, the text describes
-// the panic. If Error calls [runtime.Goexit], the text is "!GOEXIT".
+// Fail calls err.Error if an observer, a span or a histogram receives the measure. If Error panics,
+// the text describes the panic. If Error calls [runtime.Goexit], the text is "!GOEXIT".
 func (t *Timing) Fail(err error) {
 	if err == nil || t == nil || t.place.Timeline == nil || t.ended.Load() {
 		return

@@ -9,7 +9,8 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Type is the entryType of an entry. [Timeline.Observe] ignores unknown types.
+// Type is the entryType of an entry, such as [Mark] or [Measure]. [Timeline.Observe] ignores
+// unknown types.
 type Type string
 
 // The types of entries; see [SupportedEntryTypes].
@@ -57,9 +58,9 @@ func convertTypes[To, From ~string](from []From) []To {
 	return to
 }
 
-// An Entry is one record of a timeline (PerformanceEntry). Entries and copies of entries are
-// immutable. The attributes are frozen by the rules in the package documentation. The name, the
-// type and the timeline of the zero Entry are empty.
+// An Entry is one record of a timeline, such as a mark or a request (PerformanceEntry). Entries and
+// copies of entries are immutable. The attributes are frozen by the rules in the package
+// documentation. The name, the type and the timeline of the zero Entry are empty.
 type Entry record.Entry
 
 func (e *Entry) engine() *record.Entry { return (*record.Entry)(e) }
@@ -88,23 +89,24 @@ func (e *Entry) TraceID() [16]byte { return e.engine().Span().Trace }
 // entries without such a span.
 func (e *Entry) SpanID() [8]byte { return e.engine().Span().Self }
 
-// ParentSpanID returns the id of the span that was active at the time of recording. The id is zero
-// if no span was active.
+// ParentSpanID returns the id of the span that was active when the entry was recorded. The id is
+// zero if no span was active.
 func (e *Entry) ParentSpanID() [8]byte { return e.engine().Span().Parent }
 
-// Time returns the start of the entry by the wall clock. The result contains a monotonic reading,
-// so that Sub returns exact differences.
+// Time returns the start of the entry by the wall clock. The result also contains a monotonic clock
+// reading. Therefore time.Time.Sub returns exact differences.
 func (e *Entry) Time() time.Time { return e.engine().Time() }
 
 // Timeline returns the timeline that recorded the entry. Timeline returns nil for the zero Entry.
 func (e *Entry) Timeline() *Timeline { return (*Timeline)(e.engine().Timeline()) }
 
-// Detail returns a copy of the list of attributes, or nil if the list is empty. The copy shares
-// list values and groups with the entry. Do not change list values or groups.
+// Detail returns a copy of the entry's attributes, or nil if the entry was recorded without
+// attributes. The copy and the entry share attribute values that are lists or groups. Do not change
+// such values.
 func (e *Entry) Detail() []slog.Attr { return slices.Collect(e.engine().Attrs()) }
 
-// String returns the type, the name, the start and the duration as text for logs and messages.
-// String omits a duration of 0.
+// String returns the entry's type, name, start and duration as text for logs and messages. String
+// omits a duration of 0.
 func (e Entry) String() string {
 	s := fmt.Sprintf("%s %q at %v", e.Type(), e.Name(), e.StartTime())
 	if d := e.Duration(); d != 0 {

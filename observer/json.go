@@ -10,9 +10,9 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// MarshalJSON encodes the entry in the format of the specification's serializer. The JSON object
-// contains name, entryType, startTime, duration and detail. Times are in milliseconds. The
-// attributes become the object detail:
+// MarshalJSON encodes the entry as a JSON object, like toJSON() of the specification. The members
+// are name, entryType, startTime, duration and detail. Times are in milliseconds. The attributes
+// become the object detail:
 //
 //   - An entry without attributes encodes detail as null.
 //   - A group becomes a nested object.
@@ -31,8 +31,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		members(nil, e.Detail())})
 }
 
-// MarshalJSON encodes the timeline as an object with the field timeOrigin, in milliseconds (High
-// Resolution Time, toJSON()).
+// MarshalJSON encodes the timeline as a JSON object (High Resolution Time, toJSON()). The only
+// member is timeOrigin, the time origin in milliseconds.
 func (t *Timeline) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		TimeOrigin float64 `json:"timeOrigin"`

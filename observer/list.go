@@ -57,7 +57,8 @@ func selectEntries(from []record.Entry, filters ...Filter) []Entry {
 	return out
 }
 
-// A List contains the entries for one callback (PerformanceObserverEntryList).
+// A List contains the entries for one call of an observer's callback
+// (PerformanceObserverEntryList).
 type List struct {
 	batch    record.Batch
 	observer *Observer
@@ -70,20 +71,20 @@ func (l List) Entries(f ...Filter) []Entry { return selectEntries(l.batch.Entrie
 // EntriesByType returns the entries of type t, sorted by start (getEntriesByType).
 func (l List) EntriesByType(t Type) []Entry { return selectByType(l.batch.Entries, t) }
 
-// EntriesByName returns the entries with the name and one of the types, sorted by start
+// EntriesByName returns the entries with the given name and one of the given types, sorted by start
 // (getEntriesByName). Without types, EntriesByName returns entries of every type. An empty name
 // selects entries with an empty name. An empty type selects nothing.
 func (l List) EntriesByName(name string, types ...Type) []Entry {
 	return selectByName(l.batch.Entries, name, types)
 }
 
-// Observer returns the observer that the callback belongs to. The callback can call Disconnect on
-// this observer.
+// Observer returns the observer of the callback that received the list. The callback can call
+// Disconnect on this observer.
 func (l List) Observer() *Observer { return l.observer }
 
 // Dropped returns the number of entries that did not fit into the timeline's buffer
 // (droppedEntriesCount). Only entries of the observed types count. ok is true only in the first
-// callback after Observe.
+// call of the callback after Observe.
 //
 // An observer with Buffered did not receive the dropped entries that were recorded before Observe.
 // Every observer still receives later entries, even if the timeline's buffer is full.
@@ -94,11 +95,12 @@ func (l List) Dropped() (n uint64, ok bool) { return l.batch.Dropped, l.batch.Ha
 // contain entries of child timelines. The caller may change the slice.
 func (t *Timeline) Entries(f ...Filter) []Entry { return selectEntries(t.engine().Read(), f...) }
 
-// EntriesByType returns the entries of one type in t's buffer, sorted by start (getEntriesByType).
+// EntriesByType returns the entries of type typ in t's buffer, sorted by start (getEntriesByType).
 func (t *Timeline) EntriesByType(typ Type) []Entry { return selectByType(t.engine().Read(), typ) }
 
-// EntriesByName returns the entries in t's buffer with the name and one of the types, sorted by
-// start (getEntriesByName). [List.EntriesByName] describes empty arguments.
+// EntriesByName returns the entries in t's buffer with the given name and one of the given types
+// (getEntriesByName). The entries are sorted by start. The rules for empty arguments are the same
+// as for [List.EntriesByName].
 func (t *Timeline) EntriesByName(name string, types ...Type) []Entry {
 	return selectByName(t.engine().Read(), name, types)
 }

@@ -34,16 +34,17 @@ type Options struct {
 	MaxBuffer int
 }
 
-// An Observer is a registered callback (PerformanceObserver). Several goroutines may call the
-// methods concurrently. The callback may also call the methods.
+// An Observer is a callback that receives the new entries of a timeline (PerformanceObserver).
+// Several goroutines may call the methods concurrently. The callback may also call the methods.
 type Observer struct {
 	timeline *Timeline
 	engine   *record.Observer
 	single   bool // made with Type, not with Types
 }
 
-// Observe registers callback for the entries that o selects. Observe returns an error and registers
-// nothing in these cases:
+// Observe registers a function for the entries that the options o select. The timeline then passes
+// these entries to the function callback. Observe returns an error and registers nothing in these
+// cases:
 //
 //   - callback is nil
 //   - Types and Type are both set, or both unset
@@ -61,9 +62,9 @@ func (t *Timeline) Observe(callback func(List), o Options) (*Observer, error) {
 	return obs, nil
 }
 
-// Observe changes the options of the observer. After Disconnect, Observe registers the observer
-// again. Undelivered entries stay in the observer's buffer. Observe returns an error and changes
-// nothing in these cases:
+// Observe replaces the options of the observer with opts. After Disconnect, Observe registers the
+// observer again. Undelivered entries stay in the observer's buffer. Observe returns an error and
+// changes nothing in these cases:
 //
 //   - Types and Type are both set, or both unset
 //   - no type in opts is supported
@@ -116,8 +117,8 @@ func (o *Observer) Observe(opts Options) error {
 // register the observer again. A second Disconnect does nothing.
 func (o *Observer) Disconnect() { o.engine.Disconnect() }
 
-// TakeRecords empties the observer's buffer. TakeRecords returns the removed entries in the order
-// of recording.
+// TakeRecords removes the undelivered entries from the observer's buffer. TakeRecords returns the
+// removed entries in the order of recording.
 func (o *Observer) TakeRecords() []Entry {
 	records := o.engine.TakeRecords()
 	if records == nil {

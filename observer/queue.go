@@ -11,14 +11,14 @@ import (
 
 // Queue records an entry under the span that is active in ctx ("queue a PerformanceEntry",
 // Performance Timeline 2, section 3). Call Queue in hooks of servers and clients that package
-// bridge does not instrument. typ must be Navigation, Resource or Server. start is relative to the
-// origin of t, like the result of [Timeline.Now]. The attribute [InitiatorKey] stores the initiator
-// of a call. Queue freezes the attributes by the rules in the package documentation. Queue starts
-// no span.
+// bridge does not instrument. typ must be Navigation, Resource or Server. start is the time since
+// the origin of t, like the result of [Timeline.Now]. The attribute [InitiatorKey] stores the
+// initiatorType of a call (Resource Timing). Queue freezes the attributes by the rules in the
+// package documentation, so later changes of the values have no effect. Queue starts no span.
 //
 // Queue returns an error and records nothing in these cases:
 //
-//   - typ is another type
+//   - typ is not Navigation, Resource or Server
 //   - the duration is negative
 //   - the start or the end is more than 146 years from the origin of the process timeline
 //

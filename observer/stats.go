@@ -2,8 +2,8 @@ package observer
 
 // TypeStats counts the entries of one type since the start of the process timeline.
 type TypeStats struct {
-	// Recorded counts entries that passed to the timeline's buffer and to the observers. An entry
-	// also counts if a buffer was full.
+	// Recorded counts entries that the timeline passed to the buffer and to the observers. An entry
+	// counts even if a buffer was full.
 	Recorded uint64
 	// Overflow counts entries that were lost because too many entries waited for the next pass.
 	// Recorded does not count these entries.
@@ -20,11 +20,12 @@ type TypeStats struct {
 	ObserverFull uint64
 }
 
-// Stats contains the counts for a process timeline and all requests of that timeline, by type.
+// Stats counts the entries of a process timeline and of all requests of this timeline. The key is
+// the type of the counted entries.
 type Stats map[Type]TypeStats
 
-// Stats returns the counts by type. Stats omits types without any entry. The caller may change the
-// map.
+// Stats returns the counts of entries for each type. The map omits types without any entry. The
+// caller may change the map.
 func (t *Timeline) Stats() Stats {
 	counts := t.engine().Stats()
 	s := make(Stats, len(counts))
@@ -34,7 +35,7 @@ func (t *Timeline) Stats() Stats {
 	return s
 }
 
-// Total returns the sum of the counts of all types.
+// Total returns the sums of the counts over all types.
 func (s Stats) Total() TypeStats {
 	var sum TypeStats
 	for _, t := range s {

@@ -8,7 +8,7 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// TimelineOptions configures [NewTimeline]. The zero value selects the defaults.
+// TimelineOptions configures a timeline of [NewTimeline]. The zero value selects the defaults.
 type TimelineOptions struct {
 	// BufferSize limits the number of entries of each type in the timeline's buffer. Entries above
 	// the limit still reach observers, and count as BufferFull in [Stats]. Measure also finds up to
@@ -50,8 +50,8 @@ type TimelineOptions struct {
 	Logger *slog.Logger
 }
 
-// A Timeline stores entries and delivers the entries to observers. Package marks records on a
-// Timeline. All methods may be called concurrently.
+// A Timeline stores entries and delivers the entries to observers. The functions of package marks
+// record entries on a Timeline. All methods may be called concurrently.
 type Timeline record.Timeline
 
 func (t *Timeline) engine() *record.Timeline { return (*record.Timeline)(t) }
@@ -66,12 +66,13 @@ func NewTimeline(o TimelineOptions) *Timeline {
 	return (*Timeline)(record.NewTimeline(record.TimelineOptions(o)))
 }
 
-// NewContext returns a context that carries t.
+// NewContext returns a child of ctx that carries the timeline t. See [FromContext].
 func NewContext(ctx context.Context, t *Timeline) context.Context {
 	return record.NewContext(ctx, t.engine())
 }
 
-// FromContext returns the first timeline that exists in this order:
+// FromContext returns the timeline for entries that are recorded with ctx. The result is the first
+// of these timelines that exists:
 //
 //   - the timeline of the request that contains the active span of ctx
 //   - the timeline that [NewContext] stored in ctx
@@ -85,22 +86,24 @@ func FromContext(ctx context.Context) *Timeline { return (*Timeline)(record.From
 // Close the child at the end of the request.
 func (t *Timeline) NewChild() *Timeline { return (*Timeline)(t.engine().NewChild()) }
 
-// Close ends a timeline of NewChild. Close delivers the entries, disconnects the observers of t,
-// and empties the buffer. The observers of the parent timelines still receive entries that
-// goroutines record later. A second Close does nothing. Close of a process timeline does nothing.
+// Close ends a timeline that NewChild returned. Close delivers the waiting entries, disconnects the
+// observers of t, and empties the buffer of t. Goroutines may still record entries on t after
+// Close. The observers of the parent timelines receive these later entries. A second Close does
+// nothing. Close of a process timeline does nothing.
 func (t *Timeline) Close() { t.engine().Close() }
 
 // Now returns the time since t's origin, on the monotonic clock (High Resolution Time, now()).
 func (t *Timeline) Now() time.Duration { return t.engine().Now() }
 
-// Origin returns the time origin of t by the wall clock (timeOrigin). The origin never changes.
+// Origin returns the time origin of t by the wall clock (timeOrigin). The origin of a timeline
+// never changes.
 func (t *Timeline) Origin() time.Time { return t.engine().Origin() }
 
-// Since converts a wall-clock time to a time since the origin of t. For the current time, Since
-// returns the same value as Now.
+// Since returns the time from the origin of t to the wall-clock time at. For the current time,
+// Since returns the same value as Now.
 func (t *Timeline) Since(at time.Time) time.Duration { return t.engine().Since(at) }
 
-// Deliver calls the observers on the calling goroutine. Before Deliver returns, the callbacks
-// receive all entries that were recorded before the call. Call Deliver before a report or an exit.
-// Never call Deliver in a callback.
+// Deliver calls the callbacks of the observers on the calling goroutine. Before Deliver returns,
+// the callbacks receive all entries that were recorded before the call. Call Deliver before a
+// report or an exit. Never call Deliver in a callback.
 func (t *Timeline) Deliver() { t.engine().Deliver() }

@@ -51,7 +51,7 @@ const (
 	engineFailed                     // neither the engine nor a fallback works
 )
 
-// String returns idle, running, paused or failed.
+// String returns the name of the state: idle, running, paused or failed.
 func (s engineState) String() string {
 	return [...]string{"idle", "running", "paused", "failed"}[s]
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// ForceSample adds a sample of the calling goroutine to every profiler in the state [Started]. The
-// weight of the sample is 0. Use ForceSample in tests that need a sample at once. See JS
+// ForceSample adds a sample of the calling goroutine to every running profiler (state [Started]).
+// The weight of the sample is 0. Use ForceSample in tests that need a sample immediately. See JS
 // Self-Profiling, Automation: Force Sample.
 func ForceSample() {
 	var pcs [64]uintptr

@@ -42,7 +42,8 @@ func (p *Profiler) countCPU() {
 	p.cpuMark = now
 }
 
-// Stats returns the counts since Start or since the last call of [Profiler.TakeTrace].
+// Stats returns the counts of samples and gaps since Start, or since the last call of
+// [Profiler.TakeTrace].
 func (p *Profiler) Stats() profile.Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

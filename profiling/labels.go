@@ -8,13 +8,13 @@ import (
 	"github.com/perfline/perfline/internal/spanlabels"
 )
 
-// A Selection selects the spans that the samples of a profiler name. The zero value is
-// [LocalRoots].
+// A Selection selects the spans that samples name: only local roots, or every span. A local root is
+// the first span of a trace in this process. The zero value is [LocalRoots].
 type Selection uint8
 
 const (
 	// LocalRoots selects the first span of each trace in this process. For a request, this span is
-	// the server span. Inner spans count for the server span.
+	// the server span. Samples of inner spans name the server span, too.
 	//
 	// While no profiler selects every span, other spans cost almost nothing. After the end of the
 	// local root, code counts for no span or for the active span. A profiler that reads only the
@@ -25,8 +25,9 @@ const (
 	EverySpan = Selection(spanlabels.EverySpan)
 )
 
-// WrapTracerProvider returns a tracer provider. Each span of the provider labels the goroutine that
-// starts the span. Samples of a labelled goroutine name the span. tp creates the spans:
+// WrapTracerProvider returns a tracer provider for spans that add profiler labels to goroutines.
+// Each span labels the goroutine that starts the span. Samples of a labelled goroutine name the
+// span. The provider tp creates the spans:
 //
 //	provider := sdktrace.NewTracerProvider(…)
 //	otel.SetTracerProvider(profiling.WrapTracerProvider(provider))
@@ -40,10 +41,10 @@ const (
 //
 //   - A sampled span that starts while a profiler runs labels the calling goroutine. Without a
 //     profiler, a span only reads one flag at the start and one flag at the end.
-//   - While all profilers select [LocalRoots], local roots label their goroutines. Another span
-//     labels only a goroutine that does not work for the trace yet. This label contains the name
-//     and the id of the local root.
-//   - All spans of tp label goroutines, whichever tracer creates the spans.
+//   - While all profilers select [LocalRoots], a local root labels the goroutine that starts the
+//     local root. Another span labels only a goroutine that does not work for the trace yet. This
+//     label contains the name and the id of the local root.
+//   - All spans of tp label goroutines, including spans of tracers that tp returns directly.
 //   - The tracers of the returned provider add the label to the returned contexts. marks.Start,
 //     bridgehttp and bridgegrpc do the same. pprof.Do under such a context adds labels to the
 //     label. pprof.Do under another context replaces the label until pprof.Do returns.
@@ -68,9 +69,9 @@ func WrapTracerProvider(tp trace.TracerProvider) trace.TracerProvider {
 	return spanlabels.WrapTracerProvider(tp)
 }
 
-// Do runs f. While f runs, profilers count the time of the calling goroutine for the active span of
-// ctx. The span may have ended before the call. Use Do for a long-lived goroutine that works for
-// several spans in sequence:
+// Do runs f with the profiler labels of the active span of ctx. While f runs, samples of the
+// calling goroutine name this span. The span may have ended before the call. Use Do for a
+// long-lived goroutine that works for several spans in sequence:
 //
 //	for job := range jobs {
 //		profiling.Do(job.ctx, job.run)
@@ -87,19 +88,19 @@ func WrapTracerProvider(tp trace.TracerProvider) trace.TracerProvider {
 //   - No profiler runs.
 func Do(ctx context.Context, f func(context.Context)) { spanlabels.Do(ctx, f) }
 
-// HoldLabels enables labels of new spans until the caller calls release. A span labels the
-// goroutine that starts the span. The labels are span_id, span_name and trace_id. Profiles of
-// runtime/pprof contain the labels, too. Call HoldLabels for a profiler of another library. A
-// [Profiler] calls HoldLabels automatically. HoldLabels and release may be called concurrently.
-// Further calls of release do nothing.
+// HoldLabels enables profiler labels of new spans until the caller calls the returned function
+// release. Each new span of the selection labels the goroutine that starts the span. The labels are
+// span_id, span_name and trace_id. Profiles of runtime/pprof contain the labels, too. Call
+// HoldLabels for a profiler of another library. A [Profiler] calls HoldLabels automatically.
+// HoldLabels and release may be called concurrently. Further calls of release do nothing.
 func HoldLabels(spans Selection) (release func()) {
 	return spanlabels.Hold(spanlabels.Selection(spans))
 }
 
-// HoldProfileIDs adds the attribute pyroscope.profile.id to the selected spans until the caller
-// calls release. A Pyroscope server shows the samples of a span with this attribute. Package
-// pyroscope calls HoldProfileIDs automatically. HoldProfileIDs and release may be called
-// concurrently. Further calls of release do nothing.
+// HoldProfileIDs adds the attribute pyroscope.profile.id to the selected spans. The attribute is
+// added until the caller calls the returned function release. A Pyroscope server shows the samples
+// of a span with this attribute. Package pyroscope calls HoldProfileIDs automatically.
+// HoldProfileIDs and release may be called concurrently. Further calls of release do nothing.
 //
 // Only spans that start while spans label goroutines carry the attribute. If no [Profiler] runs,
 // also call [HoldLabels].

@@ -6,10 +6,11 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// OnSampleBufferFull registers f for the event samplebufferfull. The profiler calls f once, after
-// [Options].MaxBufferSize samples stopped the profiler. If the buffer is full already, the profiler
-// calls f at once. The profiler calls f on a new goroutine. f may call Stop. Several functions may
-// be registered. remove unregisters f. Further calls of remove do nothing.
+// OnSampleBufferFull registers f for the event samplebufferfull (JS Self-Profiling). The profiler
+// stops when the buffer contains [Options].MaxBufferSize samples. Then the profiler calls f once.
+// If the buffer is already full, the profiler calls f immediately. The profiler calls f on a new
+// goroutine. f may call Stop. Several functions may be registered. The returned function remove
+// unregisters f. Further calls of remove do nothing.
 func (p *Profiler) OnSampleBufferFull(f func()) (remove func()) { return p.listeners.add(f) }
 
 // listeners are the functions to call when a profiler's buffer is full.

@@ -15,8 +15,8 @@ const (
 	defaultWallBudget     = 0.01
 )
 
-// Options configures [Start]. The zero value is ready to use. See JS Self-Profiling, The
-// ProfilerInitOptions Dictionary.
+// Options configures a profiler of [Start]. The zero value is ready to use. See JS Self-Profiling,
+// The ProfilerInitOptions Dictionary.
 type Options struct {
 	// SampleInterval is the requested time between samples. 0 means 10 ms. Negative values are
 	// errors. If the engine does not support the interval, the profiler uses the next shorter

@@ -19,21 +19,21 @@ const (
 // Policy.
 var ErrNotAllowed = permission.ErrNotAllowed
 
-// A Policy limits the profiles that remote callers may start, for example by a request. The zero
-// Policy forbids all profiles, like the default allowlist "none" of the specification.
+// A Policy limits the profiles that remote callers may start, for example with an HTTP request. The
+// zero Policy forbids all profiles, like the default allowlist "none" of JS Self-Profiling.
 type Policy struct {
 	Remote bool // remote callers may profile
 
-	// Modules lists modules as in [Options].Modules. Remote callers may read only the frames of
-	// these modules. [ModuleAny] allows all modules. An empty list means [ModuleMain] and
+	// Modules lists modules in the format of [Options].Modules. Remote callers may read only the
+	// frames of these modules. [ModuleAny] allows all modules. An empty list means [ModuleMain] and
 	// [ModuleStandard]. Frames contain the file names at build time. Unless the program was built
 	// with -trimpath, the file names include folders.
 	Modules []string
 }
 
-// Start calls the function [Start] for a remote caller. o.Modules must be a subset of the modules
-// of the policy. An empty o.Modules selects all modules of the policy. If the policy forbids the
-// profile, the error wraps [ErrNotAllowed].
+// Start checks the policy, and then calls the function [Start] for a remote caller. If the policy
+// forbids the profile, the error wraps [ErrNotAllowed]. o.Modules must be a subset of the modules
+// of the policy. An empty o.Modules selects all modules of the policy.
 func (p Policy) Start(ctx context.Context, o Options) (*Profiler, error) {
 	of := remote.Policy(p)
 	if err := of.Check(); err != nil {

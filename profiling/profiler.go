@@ -14,7 +14,8 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A State is the state of a [Profiler]. See JS Self-Profiling, States.
+// A State is the state of a [Profiler]: [Started], [Paused] or [Stopped]. See JS Self-Profiling,
+// States.
 type State string
 
 // The states of a profiler.
@@ -65,10 +66,11 @@ type Profiler struct {
 }
 
 // Start starts a profiler. When Start returns, the profiler takes samples. If other code uses the
-// CPU profiler, the profiler is paused instead. Timestamps count from the origin of the timeline in
-// ctx. Without a timeline in ctx, timestamps count from the origin of the process timeline.
+// runtime's CPU profiler, the new profiler is paused instead. Timestamps count from the origin of
+// the timeline in ctx. Without a timeline in ctx, timestamps count from the origin of the process
+// timeline.
 //
-// The first of these events ends the profiler:
+// The profiler ends at the first of these events:
 //
 //   - The program calls [Profiler.Stop].
 //   - The buffer is full.
@@ -124,15 +126,15 @@ func (p *Profiler) watch(ctx context.Context) {
 	}
 }
 
-// SampleInterval returns the interval in use. The interval of a Wall profiler changes with the cost
-// of the ticks.
+// SampleInterval returns the sampling interval in use: the time between two samples. The interval
+// of a Wall profiler changes with the cost of sampling.
 func (p *Profiler) SampleInterval() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.interval
 }
 
-// State returns [Started], [Paused] or [Stopped].
+// State returns the current state: [Started], [Paused] or [Stopped].
 func (p *Profiler) State() State {
 	if p.endedAt.Load() != 0 {
 		return Stopped
@@ -148,17 +150,18 @@ func (p *Profiler) State() State {
 // Stopped reports whether the state is [Stopped]. Stopped returns true as soon as Stop is called.
 func (p *Profiler) Stopped() bool { return p.State() == Stopped }
 
-// Engine returns the engine in use. The engine changes when [profile.EngineCPU] fails or recovers.
+// Engine returns the engine that currently takes the samples. The engine changes when
+// [profile.EngineCPU] fails or recovers.
 func (p *Profiler) Engine() profile.Engine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.engine
 }
 
-// Fallback returns the reason why the profiler does not use the best engine. Fallback returns ""
-// while the best engine samples. The reason explains one of these cases:
+// Fallback returns the reason why the profiler does not use the best engine. While the best engine
+// takes the samples, Fallback returns "". The reason explains one of these cases:
 //
-//   - [profile.EngineWindow] samples instead of [profile.EngineCPU].
+//   - [profile.EngineWindow] replaces [profile.EngineCPU].
 //   - [profile.EngineWall] reads the slower profiles of runtime/pprof.
 func (p *Profiler) Fallback() string {
 	p.mu.Lock()
@@ -167,9 +170,10 @@ func (p *Profiler) Fallback() string {
 }
 
 // TakeTrace returns the samples since Start or since the last TakeTrace, and empties the buffer.
-// The profiler continues to take samples. Call TakeTrace for continuous profiling. Each sample is
-// in exactly one trace. While the profiler runs, TakeTrace may return a trace without samples and a
-// nil error. After the profiler has ended, TakeTrace returns the results of Stop.
+// The profiler continues to take samples. Use TakeTrace for continuous profiling: each sample is in
+// exactly one of the returned traces. While the profiler runs, TakeTrace may return a trace without
+// samples and a nil error. After the profiler has ended, TakeTrace returns the same results as
+// Stop.
 func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	if t := p.takePart(); t != nil {
 		return t, nil
@@ -177,16 +181,16 @@ func (p *Profiler) TakeTrace() (*profile.Trace, error) {
 	return p.Stop()
 }
 
-// Stop ends the profiler and returns all samples from before the call. After a TakeTrace, Stop
-// returns only the samples since the TakeTrace. If the buffer was full, Stop returns all samples of
-// the buffer. Stop can take some milliseconds. Further calls return the same trace. Callers share
-// the trace and must not change the trace.
+// Stop ends the profiler and returns all samples that were taken before the call. After a call of
+// TakeTrace, Stop returns only the samples since that call. If the buffer was full, Stop returns
+// all samples of the buffer. Stop can take some milliseconds. Further calls return the same trace.
+// Callers share the trace and must not change the trace.
 //
 // Stop returns an error in these cases:
 //
 //   - The engine failed. Stop returns the error of the engine and the trace up to the failure.
-//   - The profiler took no sample, and other code used the CPU profiler for any part of the time.
-//     The error wraps [ErrBusy]. [profile.Stats] of the trace contains the time.
+//   - The profiler took no sample, and other code used the runtime's CPU profiler at least part of
+//     the time. The error wraps [ErrBusy]. BusyTime in [profile.Stats] is the length of this use.
 func (p *Profiler) Stop() (*profile.Trace, error) {
 	p.stop()
 	return p.result, p.err

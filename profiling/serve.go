@@ -23,20 +23,20 @@ var serving = make(chan struct{}, 2)
 //	profile := guard.Guard{}.Handler(http.HandlerFunc(profiling.ServeProfile))
 //	mux.Handle("GET /debug/pprof/profile", profile)
 //
-// The import of net/http/pprof registers a handler with http.DefaultServeMux. Use another mux.
-// Mount ServeProfile outside the tracing middleware. Otherwise the middleware creates a span as
-// long as the profile.
+// The import of net/http/pprof registers a handler with http.DefaultServeMux. Therefore use another
+// mux for ServeProfile. Mount ServeProfile outside the tracing middleware. Otherwise the middleware
+// creates a span as long as the profile.
 //
-// The response is a CPU profile for go tool pprof. The parameter seconds is the length of the
-// profile, from 1 to 3600. The default is 30. The profile ends earlier after four million samples,
-// or when the client disconnects. The sample interval is 10 ms of CPU time. The weights of samples
-// are measured, as in runtime/pprof. The samples carry the labels of the local root span. For a
-// request, this span is the server span.
+// The response is a CPU profile for go tool pprof. The query parameter seconds is the length of the
+// profile in seconds, from 1 to 3600. The default is 30. The profile ends earlier after four
+// million samples, or when the client disconnects. The sample interval is 10 ms of CPU time. The
+// weights of samples are not corrected, as in runtime/pprof. The samples carry the labels of the
+// local root span. For a request, this span is the server span.
 //
 // The profile contains functions of all modules. [Policy] does not apply. A profile may use 200 MB,
 // so at most two profiles run at a time.
 //
-// The status of an error is:
+// The status codes of errors are:
 //
 //   - 400 for a wrong parameter.
 //   - 403 if PERFLINE_PROFILING is off, or if a page of another site caused the request.
@@ -44,8 +44,9 @@ var serving = make(chan struct{}, 2)
 //   - 409 while two other profiles run, or if other code used the CPU profiler all the time.
 //   - 500 for any other failure.
 //
-// Other code may use the CPU profiler for a part of the time. A comment of the profile then
-// contains this time. Print the comments with go tool pprof -comments.
+// Other code may use the CPU profiler for a part of the time. The profile contains no samples of
+// this part. A comment of the profile then contains the length of this part. Print the comments
+// with go tool pprof -comments.
 func ServeProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet {

@@ -10,7 +10,7 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// Config limits the requests in memory.
+// Config limits the requests that a [Store] keeps in memory.
 type Config struct {
 	Newest   int // requests that ended last; 0 means 64, negative none
 	Slowest  int // slowest requests of the last hour; 0 means 8, negative none
@@ -19,37 +19,40 @@ type Config struct {
 
 	// MaxBytes limits the memory of all spans, in bytes. The spans of requests and the spans of
 	// background work count. 0 means 16 MiB. One trace uses at most a sixteenth of MaxBytes. The
-	// requests that the keep policy kept use at most half. If a limit is exceeded, the store
-	// removes the oldest request.
+	// requests that the keep policy kept use at most half of MaxBytes. If a limit is exceeded, the
+	// store removes the oldest request.
 	//
 	// Spans of the newest requests share blocks of 16 KiB with other spans. MaxBytes does not limit
 	// the memory of these blocks.
 	MaxBytes int
 }
 
-// A Store contains the requests in memory. perfline.Start creates the Store. Methods may be called
-// concurrently. Each method includes all requests that ended before the call.
+// A Store keeps recent requests in memory. perfline.Start creates the Store. Methods may be called
+// concurrently. Each method reads all requests that ended before the call.
 type Store requests.Recent
 
-// Newest returns the requests that ended last, the newest first.
+// Newest returns the requests that ended most recently. The newest request is the first element.
 func (s *Store) Newest() []Request { return list((*requests.Recent)(s).Requests()) }
 
-// Slowest returns the slowest requests of the last hour, the slowest first. Streams are excluded.
+// Slowest returns the slowest requests of the last hour. The slowest request is the first element.
+// Slowest omits streams: requests that last until the client leaves.
 func (s *Store) Slowest() []Request { return list((*requests.Recent)(s).Slowest()) }
 
-// Kept returns the requests that the keep policy kept, the newest first.
+// Kept returns the requests that the program's [bridge.KeepPolicy] kept. The newest request is the
+// first element.
 func (s *Store) Kept() []Request { return list((*requests.Recent)(s).KeptRequests()) }
 
-// Find returns the request with the trace id and the span id of the local root. ok is false if the
-// request is not in memory.
+// Find returns the request with the given trace id and local root. The parameter root is the span
+// id of the local root, the request's top span in this process. ok is false if the request is not
+// in memory.
 func (s *Store) Find(id trace.TraceID, root trace.SpanID) (q Request, ok bool) {
 	q.snapshot, ok = (*requests.Recent)(s).Snapshot(id, root)
 	return q, ok
 }
 
-// A Request is an unchanging snapshot of a request. Each read decodes the request's spans. Do not
-// store many Requests for long, because a Request also retains memory of other requests. The zero
-// Request is empty.
+// A Request is an immutable snapshot of a request. Each call that writes a Request decodes the
+// request's spans. Do not store many Requests for long, because a Request also retains memory of
+// other requests. The zero Request is empty.
 type Request struct {
 	snapshot requests.Snapshot
 	waits    *waits.Request
@@ -63,10 +66,12 @@ func list(all []requests.Snapshot) []Request {
 	return requests
 }
 
-// Root returns a description of the ended local root span.
+// Root returns the name, the times and the status of the ended local root span. The local root is
+// the top span of the request in this process.
 func (q Request) Root() bridge.Root { return q.snapshot.PublicRoot() }
 
-// WithWaits returns a copy of q with the waits w. A [waits.Recorder] returns w. w may be nil.
+// WithWaits returns a copy of q that also contains w, the waits of the request's goroutines. A
+// [waits.Recorder] records w. w may be nil.
 func (q Request) WithWaits(w *waits.Request) Request {
 	q.waits = w
 	return q

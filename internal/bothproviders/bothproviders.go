@@ -1,5 +1,6 @@
-// Package bothproviders runs a package's tests over perfline's provider, and then over others. It
-// is for tests. A package that imports it has the flag -provider.
+// Package bothproviders runs a package's tests with perfline's provider, and then with other
+// providers. Only tests import the package. A test program with this package accepts the flag
+// -provider.
 package bothproviders
 
 import (
@@ -36,10 +37,10 @@ type Provider interface {
 var provider = flag.String("provider", Perfline,
 	"the provider to test: perfline, processors or sdk")
 
-// Is reports whether the tests use the provider with the name.
+// Is reports whether the tests use the provider with the given name.
 func Is(name string) bool { return *provider == name }
 
-// All returns the values of the flag provider.
+// All returns the valid values of the flag -provider.
 func All() []string { return []string{Perfline, Processors, SDK} }
 
 // Options configure a provider. A zero field means the provider's default.
@@ -64,8 +65,8 @@ func New(t *testing.T, tl *observer.Timeline, sampler sdktrace.Sampler,
 	return p
 }
 
-// Open returns the provider with the name, and a function that returns the counts of marks and
-// measures. The caller must shut the provider down.
+// Open returns the provider with the given name, and a function that returns the counts of marks
+// and measures. The caller must shut the provider down.
 func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() bridge.Stats) {
 	if name == SDK {
 		options := []sdktrace.TracerProviderOption{sdktrace.WithSampler(o.Sampler),
@@ -96,7 +97,7 @@ func Open(name string, o Options, to sdktrace.SpanProcessor) (Provider, func() b
 // Decoded is an output that decodes spans and passes the spans to a processor.
 type Decoded struct{ To sdktrace.SpanProcessor }
 
-// Accept implements [bridge.Output].
+// Accept decodes the spans, and passes each span to the method OnEnd of the processor.
 func (d Decoded) Accept(all []bridge.Spans) {
 	for _, spans := range all {
 		for s, err := range otlpenc.Spans(spans).All() {
@@ -108,10 +109,10 @@ func (d Decoded) Accept(all []bridge.Spans) {
 	}
 }
 
-// ForceFlush implements [bridge.Output].
+// ForceFlush calls the method ForceFlush of the processor.
 func (d Decoded) ForceFlush(ctx context.Context) error { return d.To.ForceFlush(ctx) }
 
-// Shutdown implements [bridge.Output].
+// Shutdown calls the method Shutdown of the processor.
 func (d Decoded) Shutdown(ctx context.Context) error { return d.To.Shutdown(ctx) }
 
 // Wrapped returns a wrapper of p. The wrapper's tracers implement only OpenTelemetry's API. A
@@ -125,9 +126,9 @@ func (w wrapped) Tracer(name string, options ...trace.TracerOption) trace.Tracer
 	return struct{ trace.Tracer }{w.TracerProvider.Tracer(name, options...)}
 }
 
-// HandedOver returns a function that calls do, for tests that count allocations. With perfline's
-// provider, every 32nd call also hands over the ended requests. The hand-over may allocate once for
-// many requests, as in a program.
+// HandedOver returns a function that calls the function do, for tests that count allocations. With
+// perfline's provider, every 32nd call also hands over the ended requests to the outputs. The
+// hand-over may allocate once for many requests, as in a program.
 func HandedOver(tp trace.TracerProvider, do func()) func() {
 	p, ok := tp.(*bridge.TracerProvider)
 	if !ok {
@@ -142,8 +143,9 @@ func HandedOver(tp trace.TracerProvider, do func()) func() {
 	}
 }
 
-// Again runs the package's tests with another provider, in a separate process. skip is a pattern of
-// tests to skip. Again marks t as parallel, so that t may run together with other calls of Again.
+// Again runs the package's tests with another provider, in a separate process. The parameter skip
+// is a pattern of tests that the process skips. Again marks t as parallel, so that t may run
+// together with other calls of Again.
 func Again(t *testing.T, provider, skip string) {
 	t.Helper()
 	t.Parallel()

@@ -1,10 +1,10 @@
-// Package continuous takes profiles of the running program all the time, and passes them to a list
-// of sinks: profiles of CPU, heap, goroutines, mutex contention, blocking and leaked goroutines. It
-// knows only the runtime's format.
+// Package continuous records profiles of the running program continuously, and passes the profiles
+// to a list of sinks. The profiles show CPU time, heap, goroutines, mutex contention, blocking and
+// leaked goroutines. Sinks receive the profiles in the runtime's format.
 //
-// A [Source] takes the profiles. An [Exporter] delivers them to one [Receiver], which packages
-// pyroscope and otlpprofiles make. An exporter that is started alone has its own source.
-// perfline.Start starts its exporters together, so that they share one source:
+// A [Source] records the profiles. An [Exporter] delivers the profiles to one [Receiver]. Packages
+// pyroscope and otlpprofiles create receivers. [Exporter.Start] creates a separate source.
+// perfline.Start starts all exporters together, so that the exporters share one source:
 //
 //	env := continuous.Environment{Resource: res}
 //	run, err := continuous.StartExporters(ctx, env, pushed, exported)
@@ -13,13 +13,13 @@
 //
 // # Guarantees
 //
-//   - One goroutine takes the profiles and calls the sinks. It has no labels: its time does not
-//     count for a request.
-//   - All sinks of a source get the same profiles, also when another sink fails.
+//   - One goroutine records the profiles and calls the sinks. The goroutine carries no labels, so
+//     the time of the goroutine does not count for a request.
+//   - All sinks of a source receive the same profiles, even if another sink fails.
 //   - The first profiles do not include the time before Start.
-//   - CPU profiles follow each other without gaps. The source reads a profiler that ends to its
-//     end, and starts another.
-//   - A profile that fails, in the runtime or in a sink, is counted. The log has one line for its
-//     kind.
+//   - CPU profiles follow each other without gaps. When a profiler ends, the source reads all
+//     samples of the profiler, and starts another profiler.
+//   - The source counts profiles that fail in the runtime or in a sink. The source logs one line
+//     for each kind of profile.
 //   - CPU samples stay in memory only after a call of [Source.LastMinute].
 package continuous

@@ -32,7 +32,8 @@ type Receiver struct {
 	Open func(Environment) (*Delivery, error)
 }
 
-// An Environment contains the inputs of the caller for exporters. The zero value is ready to use.
+// An Environment contains the settings that the caller of [StartExporters] passes to all exporters.
+// The zero value is ready to use.
 type Environment struct {
 	Resource *resource.Resource // of the service
 	Logger   *slog.Logger       // nil means slog.Default()
@@ -63,15 +64,15 @@ type Delivery struct {
 const giveUp = 3
 
 // NewQueue returns a queue that sends each item in a separate request. A full queue drops the
-// oldest items. The caller sets q.To and q.Send.
+// oldest items. The caller must set the fields To and Send of the parameter q.
 func NewQueue[T queue.Item](s Settings, q queue.Config[T]) *queue.Queue[T] {
 	q.What, q.MaxBytes, q.Logger = "profiles", s.QueueBytes, s.Logger
 	q.BatchCount, q.DropOldest, q.GiveUp = 1, true, giveUp
 	return queue.New(q)
 }
 
-// An Exporter is the [profiling.Exporter] of a receiver. Exporter.Start creates a source for one
-// exporter. [StartExporters] creates one source for several exporters.
+// An Exporter sends profiles to one receiver, and implements [profiling.Exporter]. Exporter.Start
+// creates a source for one exporter. [StartExporters] creates one source for several exporters.
 type Exporter struct {
 	receiver Receiver
 

@@ -79,7 +79,9 @@ func (r *Run) each(f func(i int, d *Delivery) error) error {
 	return errors.Join(errs...)
 }
 
-// Flush implements Flush of [profiling.Exporter] for all deliveries.
+// Flush records all profiles now, except for leaked goroutines. Flush returns when all deliveries
+// have delivered or lost the pending profiles. [profiling.Exporter] documents the errors. After
+// Shutdown, Flush returns nil.
 func (r *Run) Flush(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -95,7 +97,8 @@ func (r *Run) Flush(ctx context.Context) error {
 	return r.each(func(i int, d *Delivery) error { return d.flush(ctx, taken, before[i]) })
 }
 
-// Shutdown implements Shutdown of [profiling.Exporter] for all deliveries.
+// Shutdown stops the source, and then shuts down all deliveries. [profiling.Exporter] documents the
+// rules and the errors.
 func (r *Run) Shutdown(ctx context.Context) error {
 	if r == nil {
 		return nil

@@ -33,10 +33,11 @@ type Settings struct {
 // InRange reports whether d is a valid value of Settings.Interval.
 func InRange(d time.Duration) bool { return d >= minInterval && d <= maxInterval }
 
-// Resolve returns s with the defaults. An error names the field, the value and the rule. interval
-// is the name of the field Interval in the error. LeakInterval becomes negative unless s or
-// PERFLINE_LEAK_INTERVAL enables the profile of leaked goroutines. vars logs an invalid variable.
-// An invalid variable counts as unset.
+// Resolve returns a copy of s with defaults for unset fields. An error names the field, the value
+// and the rule. The parameter interval is the name of the field Interval in an error.
+//
+// LeakInterval becomes negative unless s or PERFLINE_LEAK_INTERVAL enables the profile of leaked
+// goroutines. The Reader vars logs an invalid variable. An invalid variable counts as unset.
 func (s Settings) Resolve(vars *environ.Reader, interval string) (Settings, error) {
 	leaks := func(d time.Duration) bool { return d >= minInterval && d <= maxLeakInterval }
 	s.Interval = cmp.Or(s.Interval, DefaultInterval)

@@ -29,8 +29,8 @@ const minDelayCost = 100 * time.Millisecond
 // ErrStopped is the error of [Source.Take] after [Source.Stop].
 var ErrStopped = errors.New("profiling is stopped")
 
-// A Sink receives the profiles of a source. The goroutine of the source calls the methods one after
-// another. An error or a panic counts as a failed profile. A sink must not change a profile,
+// A Sink receives the profiles of a source. The source calls the methods one after another, on one
+// goroutine. An error or a panic counts as a failed profile. A sink must not change a profile,
 // because all sinks share the profile.
 type Sink interface {
 	CPU(CPU) error
@@ -71,7 +71,8 @@ type Process struct {
 	Leaks     *Snapshot // nil if the runtime provides no profile of leaked goroutines
 }
 
-// ThisProcess returns a Process for the running program. The CPU samples name the selected spans.
+// ThisProcess returns a Process for the running program. The CPU samples contain the names and ids
+// of the spans that the parameter spans selects.
 func ThisProcess(ctx context.Context, spans profiling.Selection) Process {
 	timeline := observer.ProcessTimeline()
 	return Process{Now: time.Now, Clock: timeline.Now, Spent: cputime.Spent,
@@ -304,7 +305,8 @@ func (s *Source) log(event, message string, err error) {
 
 // Take records all profiles now, except for leaked goroutines. Take returns after the sinks
 // received the profiles. If the source has stopped, Take returns [ErrStopped]. If ctx ends first,
-// Take returns the cause of ctx. If ctx has ended before the call, Take records no profile.
+// Take returns the cause of the end of ctx. If ctx has ended before the call, Take records no
+// profile.
 func (s *Source) Take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -326,8 +328,8 @@ func (s *Source) Take(ctx context.Context) error {
 }
 
 // Stop records the last profiles, except for leaked goroutines, and stops the source. Stop returns
-// after the sinks received the profiles. If ctx ends first, Stop returns the cause of ctx. Further
-// calls also wait until the source has stopped.
+// after the sinks received the profiles. If ctx ends first, Stop returns the cause of the end of
+// ctx. Further calls also wait until the source has stopped.
 func (s *Source) Stop(ctx context.Context) error {
 	s.once.Do(func() { close(s.stop) })
 	select {

@@ -33,14 +33,16 @@ type gate struct {
 
 var shared = gate{raceDetector: raceDetector, measure: measure, left: wait}
 
-// Check fails t if check returns an error three times in a row on a quiet machine. Other programs
-// may cause a single error. Check skips t in these cases:
+// Check calls the function check up to three times on a quiet machine. If each call returns an
+// error, Check fails the test t. Other programs may cause a single error. Check skips the test in
+// these cases:
+//
 //   - The machine does not become quiet within a minute. All tests of a program share this minute.
 //     The message contains the measured share.
 //   - The race detector is active, because the race detector uses most of the processor time.
 //
-// Check uses all processors during a measurement. Therefore, t must not run in parallel with other
-// tests.
+// Check uses all processors during a measurement. Therefore, the test must not run in parallel with
+// other tests.
 func Check(t tester, check func() error) {
 	t.Helper()
 	shared.check(t, check)

@@ -1,5 +1,5 @@
-// Package cpushare is for tests of the laboratory that fail when other programs use the processors,
-// as tests of a sampler do:
+// Package cpushare helps tests of the laboratory that fail when other programs use the processors.
+// Tests of a sampler are an example:
 //
 //	//go:build lab
 //
@@ -13,5 +13,5 @@
 //		})
 //	}
 //
-// [Check] measures the machine first, and skips the test on a busy one.
+// [Check] first measures the machine, and skips the test on a busy machine.
 package cpushare

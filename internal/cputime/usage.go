@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Usage contains the CPU time of the process so far, and the times without a processor. Unknown
-// fields are zero.
+// A Usage contains the CPU time of the process so far. A Usage also contains the times for which
+// threads waited for a processor. Unknown fields are zero.
 type Usage struct {
 	Process   time.Duration // CPU time of all threads, in user and kernel mode
 	Throttled time.Duration // time for which CPU limits stopped threads, summed over processors
@@ -14,7 +14,7 @@ type Usage struct {
 	Delayed   time.Duration // time for which ready threads waited for a processor, over all threads
 }
 
-// Spent calls f and returns the CPU time that f used on the calling goroutine. If CPU time is
+// Spent calls f, and returns the CPU time that the calling goroutine used in f. If CPU time is
 // unknown, Spent returns the duration of f.
 func Spent(f func()) time.Duration {
 	runtime.LockOSThread()

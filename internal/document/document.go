@@ -14,8 +14,9 @@ import (
 // A Part is generated text between two markers. Name is the name in the markers.
 type Part struct{ Name, Text string }
 
-// Write replaces the parts in a file. Write returns an error, and does not change the file, in
-// these cases:
+// Write replaces the text between the two markers of each part in a file. Write returns an error,
+// and does not change the file, in these cases:
+//
 //   - A marker does not occur exactly once.
 //   - The end marker of a part precedes the begin marker.
 func Write(path string, parts ...Part) error {
@@ -26,8 +27,8 @@ func Write(path string, parts ...Part) error {
 	return os.WriteFile(path, document, 0o644)
 }
 
-// Check returns an error if [Write] cannot replace parts with these names. Call Check before a long
-// measurement.
+// Check returns the error that [Write] would return for parts with the given names. Check does not
+// change the file. Call Check before a long measurement.
 func Check(path string, names ...string) error {
 	var parts []Part
 	for _, name := range names {

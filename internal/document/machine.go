@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Machine describes this machine: the processors, the release of Go and the system.
+// Machine returns a description of this machine: the number and the model of the processors, the
+// release of Go, the system and the architecture.
 func Machine() string {
 	model := "an unknown processor"
 	info, _ := os.ReadFile("/proc/cpuinfo")

@@ -31,8 +31,8 @@ func Raw(name string) string { return os.Getenv(name) }
 // variable is unset.
 func Get(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
-// A Reader logs wrong variables. Readers with the same [record.SafeLogger] log each wrong variable
-// once. A Reader is not safe for concurrent use.
+// A Reader reads environment variables, and logs wrong variables. Readers with the same
+// [record.SafeLogger] log each wrong variable once. A Reader is not safe for concurrent use.
 type Reader struct {
 	log   *slog.Logger
 	wrong map[string]bool
@@ -44,8 +44,8 @@ func NewReader(log *slog.Logger) *Reader {
 }
 
 // Read returns the parsed value of the first variable that is set and valid. Without such a
-// variable, Read returns the argument otherwise. Read logs each wrong variable together with the
-// returned value.
+// variable, Read returns the default value. The parameter otherwise is the default value. Read logs
+// each wrong variable together with the returned value.
 func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...string) T {
 	got, found := otherwise, false
 	var wrong []string
@@ -67,8 +67,8 @@ func Read[T any](r *Reader, otherwise T, parse func(string) (T, bool), names ...
 	return got
 }
 
-// Warn logs a wrong variable. The log line contains the argument instead, which replaces the value
-// of the variable.
+// Warn logs that a variable is wrong. The parameter instead is the value that the program uses in
+// place of the wrong value. The log line contains both values, without secrets.
 func (r *Reader) Warn(name string, instead any) {
 	r.wrong[name] = true
 	if !record.Once(r.log, "wrong "+name) {
@@ -85,7 +85,7 @@ func (r *Reader) Warn(name string, instead any) {
 // variable is unset or contains no known choice, the list is empty.
 //
 // List logs unknown choices together with the returned list. If the list is empty, the log line
-// contains the argument otherwise.
+// contains a text about the default. The parameter otherwise is this text.
 func List(r *Reader, name, otherwise string) (list []string) {
 	is := Choice(name)
 	var unknown []string
@@ -115,7 +115,8 @@ func List(r *Reader, name, otherwise string) (list []string) {
 	return list
 }
 
-// Ignored logs a valid variable that does not affect the program. why is the reason.
+// Ignored logs that a valid variable does not affect the program. The parameter why is the reason
+// in the log line.
 func (r *Reader) Ignored(name, why string) {
 	if record.Once(r.log, "ignored "+name) {
 		r.log.Warn("perfline: environment variable without effect", "variable", name, "reason", why)

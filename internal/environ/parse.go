@@ -20,7 +20,8 @@ func Bool(value string) (is, ok bool) {
 	return is, is || strings.EqualFold(value, "false")
 }
 
-// Integer returns a parser for [Read]. The parser accepts whole numbers from least to most.
+// Integer returns a parser for [Read]. The parser accepts whole numbers. The parameter least is the
+// smallest accepted number, and most is the largest accepted number.
 func Integer(least, most int) func(string) (int, bool) {
 	return func(value string) (int, bool) {
 		n, err := strconv.Atoi(value)
@@ -34,8 +35,8 @@ func Ratio(value string) (float64, bool) {
 	return f, err == nil && f >= 0 && f <= 1
 }
 
-// Milliseconds returns a parser for [Read]. The parser accepts whole numbers of milliseconds that
-// are not less than least.
+// Milliseconds returns a parser for [Read]. The parser accepts whole numbers of milliseconds. The
+// parameter least is the smallest accepted number.
 func Milliseconds(least int64) func(string) (time.Duration, bool) {
 	return func(value string) (time.Duration, bool) {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -45,7 +46,7 @@ func Milliseconds(least int64) func(string) (time.Duration, bool) {
 }
 
 // Choice returns a parser for [Read]. The parser accepts the choices of the variable in upper or
-// lower case, and returns lower case.
+// lower case, and returns the choice in lower case.
 func Choice(name string) func(string) (string, bool) {
 	choices := lookUp(name).Choices
 	return func(value string) (string, bool) {
@@ -103,7 +104,7 @@ func Sendable(s string) bool {
 }
 
 // URL parses the address of a server. The address must contain a host and the scheme http or https.
-// Errors do not contain raw.
+// Errors do not contain the address.
 func URL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	port := 0

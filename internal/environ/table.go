@@ -24,8 +24,9 @@ type Variable struct {
 const otlp = "OTEL_EXPORTER_OTLP_"
 
 // OfSignal returns the names of two variables for a setting of OTLP exporters. The first variable
-// applies to one signal, and overrides the second. The second variable applies to all signals.
-// signal is TRACES, METRICS, LOGS or PROFILES.
+// applies to one signal, and overrides the second. The second variable applies to all signals. The
+// parameter signal is TRACES, METRICS, LOGS or PROFILES. The parameter what is the name of the
+// setting, such as ENDPOINT.
 func OfSignal(signal, what string) []string {
 	return []string{otlp + signal + "_" + what, otlp + what}
 }
@@ -68,7 +69,8 @@ func lookUp(name string) Variable {
 // that overrides the variable.
 func Rule(name string) string { return lookUp(name).Rule() }
 
-// Default returns the default of a variable. The default replaces an unset or wrong value.
+// Default returns the default of a variable. The default replaces the value of an unset or wrong
+// variable.
 func Default(name string) string { return lookUp(name).Default }
 
 // Variables returns descriptions of all environment variables that perfline reads. The list

@@ -22,6 +22,7 @@ type failing struct {
 	receiver *receiver
 }
 
+// Accept returns the next connection. While the receiver fails, the fault changes the connection.
 // Accept implements net.Listener.
 func (f *failing) Accept() (net.Conn, error) {
 	for {
@@ -76,7 +77,8 @@ type cutConn struct {
 	left int
 }
 
-// Read implements net.Conn.
+// Read closes the connection after a fixed number of bytes, in the middle of a batch. Read
+// implements net.Conn.
 func (c *cutConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p[:min(len(p), c.left)])
 	if c.left -= n; c.left == 0 {

@@ -1,22 +1,23 @@
-// Package faulttest sends the items of a signal to OTLP receivers that fail: spans, log records,
-// profiles. It is for tests.
+// Package faulttest sends the items of a signal to OTLP receivers that fail. Items are spans, log
+// records or profiles. Only tests import the package.
 //
 //	func TestFaults(t *testing.T) { faulttest.Run(t, spans) }
 //
 // A [Signal] describes the delivery of its items. All signals go through the same faults, over gRPC
-// and HTTP. The deliveries have the product's own deadlines and delays. The network is in memory
-// and the time is fake, so that no test waits for the machine. [RunPorts] repeats two faults with
-// real ports.
+// and HTTP. The deliveries use the same deadlines and delays as the product. The network is in
+// memory and the time is fake, so that no test waits for the machine. [RunPorts] repeats two faults
+// with real ports.
 //
 // # What the tests assert
 //
-//   - The books balance at every read, and agree with the items that arrived.
-//   - The log has a line with the reason when delivery begins to fail, and one when it works again.
-//     It has no other line. Both come at their time.
-//   - Items that wait arrive when the receiver is well, unless their time is over or the receiver
-//     refuses them.
-//   - No request comes before the time that the receiver asked for.
-//   - Shutdown of a delivery whose receiver is well returns no error, and takes no time.
+//   - The counts balance at every read, and agree with the received items.
+//   - The log contains one line with the reason when delivery begins to fail. The log contains one
+//     line when delivery works again. The log contains no other line. The lines appear at the
+//     expected times.
+//   - Waiting items arrive when the receiver works again, unless the timeout is over or the
+//     receiver refuses the items.
+//   - No request arrives before the time that the receiver asked for.
+//   - If the receiver works, Shutdown returns no error and does not wait.
 //   - No goroutine outlives the delivery.
 package faulttest
 

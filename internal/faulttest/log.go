@@ -26,7 +26,7 @@ func newLog(s Signal) *log { return &log{lines: make(chan line, 100), what: s.Wh
 
 func (l *log) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// Write implements io.Writer.
+// Write stores the log line p and the current time. Write implements io.Writer.
 func (l *log) Write(p []byte) (int, error) {
 	l.lines <- line{string(p), time.Now()}
 	return len(p), nil

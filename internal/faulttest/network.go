@@ -29,7 +29,8 @@ type port struct {
 	ports *ports
 }
 
-// Close implements net.Listener.
+// Close closes the listener. Dial then fails until the next call of Listen. Close implements
+// net.Listener.
 func (p *port) Close() error {
 	p.ports.mu.Lock()
 	defer p.ports.mu.Unlock()
@@ -42,7 +43,7 @@ func (p *port) Close() error {
 // nobody is an address where nothing listens.
 const nobody = "127.0.0.1:1"
 
-// Listen implements network.
+// Listen returns a listener on a free port of the machine. Listen implements network.
 func (p *ports) Listen() net.Listener {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +55,8 @@ func (p *ports) Listen() net.Listener {
 	return p.listener
 }
 
-// Dial implements network.
+// Dial connects to the port of the last open listener, and ignores the address. Without a listener,
+// Dial returns an error. Dial implements network.
 func (p *ports) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	p.mu.Lock()
 	to := nobody

@@ -219,7 +219,7 @@ func (a reply) response() []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), partial)
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP answers a request over HTTP according to the fault. ServeHTTP implements http.Handler.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
@@ -282,18 +282,18 @@ func (r *receiver) serveGRPC(_ any, stream grpc.ServerStream) error {
 // A bytesCodec passes the bytes of messages as they are.
 type bytesCodec struct{}
 
-// Marshal implements encoding.CodecV2.
+// Marshal returns the bytes in v. Marshal implements encoding.CodecV2.
 func (bytesCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(*v.(*[]byte))}, nil
 }
 
-// Unmarshal implements encoding.CodecV2.
+// Unmarshal stores a copy of data in v. Unmarshal implements encoding.CodecV2.
 func (bytesCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	*v.(*[]byte) = data.Materialize()
 	return nil
 }
 
-// Name implements encoding.CodecV2.
+// Name returns "". Name implements encoding.CodecV2.
 func (bytesCodec) Name() string { return "" }
 
 // delay returns the time until the end of HTTP's Retry-After.

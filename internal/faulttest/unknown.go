@@ -11,9 +11,9 @@ import (
 )
 
 // RunUnknown sends items to a receiver that does not know the signal. The receiver answers
-// UNIMPLEMENTED over gRPC, and 404 over HTTP. The log must contain exactly one line. With
-// Signal.Pauses, the delivery must send once and drop further items. Otherwise the delivery must
-// try each batch.
+// UNIMPLEMENTED over gRPC, and 404 over HTTP. The log must contain exactly one line. If
+// Signal.Pauses is true, the delivery must send once and drop further items. Otherwise the delivery
+// must try each batch.
 func RunUnknown(t *testing.T, s Signal) {
 	t.Helper()
 	for _, protocol := range protocols {

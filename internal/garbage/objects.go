@@ -1,12 +1,12 @@
-// Package garbage tells tests whether the garbage collector frees objects.
+// Package garbage reports to tests whether the garbage collector frees objects.
 //
 //	var objects garbage.Objects
 //	garbage.Watch(&objects, "request", request)
 //	…
 //	objects.Wait(t)
 //
-// A test that asks whether an object is retained gets the same answer on each machine. The size of
-// the heap depends on all goroutines of the process.
+// The result of such a test is the same on each machine. The size of the heap depends on all
+// goroutines of the process.
 package garbage
 
 import (

@@ -10,7 +10,8 @@ import (
 
 const portable = true
 
-// ReadProfile returns eof. This build cannot read the log of the CPU profiler.
+// ReadProfile returns no record, and true for eof. This build cannot read the log of the CPU
+// profiler.
 func ReadProfile() (data []uint64, labels []unsafe.Pointer, eof bool) { return nil, nil, true }
 
 // ExpandFinalInlineFrame returns stack without a change.

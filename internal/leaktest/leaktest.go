@@ -1,4 +1,4 @@
-// Package leaktest finds goroutines that tests leave behind.
+// Package leaktest finds goroutines that still run after the tests.
 package leaktest
 
 import (

@@ -1,6 +1,6 @@
-// Package local describes the end of a local root: of a span without a parent in this process. The
-// span's maker passes a [Root] to the store of requests, to the counts of routes, to the keep
-// policy and to the waits recorder.
+// Package local describes the end of a local root. A local root is a span without a parent in this
+// process. The tracing system passes a [Root] to the store of requests and to the counts of routes.
+// The keep policy and the waits recorder also receive the Root.
 package local
 
 import (
@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Class is the kind of work that a local root describes.
+// A Class is the kind of work of a local root, such as a request or a stream.
 type Class uint8
 
 // The classes of local roots.

@@ -20,9 +20,9 @@ func ParseID(traceID, spanID string) (id local.ID, err error) {
 	return id, err
 }
 
-// A Cache stores encoded copies of the requests that clients read last. A client can therefore open
-// a listed request some seconds later. On a busy service, requests.Recent may drop such a request
-// within a second. All methods may be called concurrently.
+// A Cache stores encoded copies of the requests that clients read most recently. Therefore a client
+// can still open a listed request some seconds later. On a busy service, requests.Recent may drop
+// such a request within a second. All methods may be called concurrently.
 type Cache struct {
 	most, mostBytes int
 
@@ -32,13 +32,13 @@ type Cache struct {
 	bytes    int
 }
 
-// NewCache returns an empty cache. The parameter most limits the number of requests. mostBytes
-// limits the total size of the requests.
+// NewCache returns an empty cache. The parameter most is the largest number of requests. The
+// parameter mostBytes is the largest total size of the requests in bytes.
 func NewCache(most, mostBytes int) *Cache {
 	return &Cache{most: most, mostBytes: mostBytes, requests: map[local.ID]requests.Snapshot{}}
 }
 
-// Get returns the request with an id, or false if the cache does not contain the request.
+// Get returns the request with the given id, or false if the cache does not contain the request.
 func (c *Cache) Get(id local.ID) (requests.Snapshot, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +46,7 @@ func (c *Cache) Get(id local.ID) (requests.Snapshot, bool) {
 	return s, ok
 }
 
-// All returns all requests of the cache, the latest first.
+// All returns all requests in the cache, the latest request first.
 func (c *Cache) All() []requests.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,8 +65,8 @@ func (c *Cache) Add(s requests.Snapshot) {
 	c.put(s)
 }
 
-// AddNew adds the requests that the cache does not contain. The first new request in all becomes
-// the latest request.
+// AddNew adds each request in the list all that the cache does not contain. The first added request
+// of the list becomes the latest request.
 func (c *Cache) AddNew(all []requests.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,8 +23,8 @@ func Timelines(s *sessions.Session) iter.Seq[sessions.Timeline] {
 	}
 }
 
-// Samples yields the samples of the selected timelines. The function in returns true for a selected
-// timeline.
+// Samples yields the samples of the selected timelines. The parameter in is a function that returns
+// true for a selected timeline.
 func Samples(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
 		for t := range Timelines(s) {
@@ -40,8 +40,8 @@ func Samples(s *sessions.Session, in func(sessions.Timeline) bool) iter.Seq[prof
 	}
 }
 
-// CountRequests returns the number of requests with a selected timeline. The function in returns
-// true for a selected timeline.
+// CountRequests returns the number of requests that contain a selected timeline. The parameter in
+// is a function that returns true for a selected timeline.
 func CountRequests(s *sessions.Session, in func(sessions.Timeline) bool) (n int) {
 	last := uint32(0)
 	for t := range Timelines(s) {

@@ -26,8 +26,8 @@ const (
 	maxVisible = 16
 )
 
-// NewWaits returns a Waits for a recorder. recorder may be nil. shows is [remote.Policy.Shows] of
-// the program's policy.
+// NewWaits returns a Waits for a recorder. recorder may be nil. The parameter shows is the method
+// [remote.Policy.Shows] of the program's policy.
 func NewWaits(recorder waits.Recorder, shows func(function string) bool) *Waits {
 	return &Waits{recorder: recorder, policy: shows, names: map[string]bool{},
 		visible: map[*waits.Request]*waits.Request{}}

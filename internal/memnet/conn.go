@@ -102,7 +102,7 @@ func isOver(deadline time.Time) bool { return !deadline.IsZero() && !time.Now().
 // A conn is one end of a connection.
 type conn struct{ in, out *stream }
 
-// Pipe returns both ends of a connection.
+// Pipe returns both ends of a new connection in memory.
 func Pipe() (client, server net.Conn) {
 	a, b := newStream(), newStream()
 	return conn{a, b}, conn{b, a}

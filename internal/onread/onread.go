@@ -1,4 +1,5 @@
-// Package onread holds functions that bring buffered data to a reader before a read.
+// Package onread stores functions to call before a reader reads buffered data. The functions pass
+// the buffered data to the reader.
 package onread
 
 import (
@@ -7,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Functions is a list of functions. The zero value is an empty list. Several goroutines may call
-// the methods at the same time.
+// Functions is a list of functions to call before a read. The zero value is an empty list. Several
+// goroutines may call the methods at the same time.
 type Functions struct {
 	mu  sync.Mutex               // guards the replacement of the list
 	all atomic.Pointer[[]func()] // a stored list never changes

@@ -20,9 +20,11 @@ type SendCloser interface {
 // maxName bounds the printed name of a custom sender, in bytes.
 const maxName = 256
 
-// Open returns a sender of a signal, and the name of the sender for messages. If custom is nil, c
-// and the variables configure the sender. Otherwise, custom replaces c and the variables:
-//   - The sender calls send for each request.
+// Open returns a sender for a signal, and the name of the sender for log lines and errors. If
+// custom is nil, c and the variables configure the sender. Otherwise, custom replaces c and the
+// variables:
+//
+//   - The sender calls the function send for each request.
 //   - The name is the result of String, or the type if custom does not implement fmt.Stringer.
 //   - Close closes custom if custom implements io.Closer.
 func Open(

@@ -1,12 +1,12 @@
-// Package otlp sends encoded requests of OTLP to one receiver. It reads the settings of a signal
-// from OpenTelemetry's variables, and provides senders over gRPC and HTTP:
+// Package otlp sends encoded requests of OTLP to one receiver. Package otlp reads the settings of a
+// signal from OpenTelemetry's variables, and provides senders over gRPC and HTTP:
 //
 //	settings, err := otlp.Resolve(vars, otlp.Config{}, otlp.Traces)
 //	sender, err := settings.Sender()
 //	answer := sender.Send(ctx, body) // body: an ExportTraceServiceRequest
 //
-// A sender makes one attempt per call. The queue retries, after the delay that the answer asks for.
-// Errors and messages of receivers are bounded, printable and free of the settings' secrets.
+// A sender makes one attempt per call. The queue retries after the delay in the answer. Errors and
+// messages of receivers are bounded, printable and free of the settings' secrets.
 //
 // # Limitations
 //
@@ -29,7 +29,8 @@ const (
 	HTTP = "http/protobuf"
 )
 
-// Config contains the settings of a program. The fields override the signal's variables.
+// Config contains the settings that the program sets in code. The fields override the signal's
+// variables.
 type Config struct {
 	Endpoint string            // base URL; for HTTP, the default path is the signal's path
 	Protocol string            // GRPC or HTTP; empty: a variable, HTTP for port 4318, or GRPC

@@ -40,8 +40,8 @@ type wire interface {
 
 var errClosed = errors.New("the sender is closed")
 
-// Sender returns a sender with separate connections. Sender does not connect. The caller must call
-// [Sender.Close].
+// Sender returns a sender that shares no connections with other senders. The call opens no
+// connection. The caller must call [Sender.Close].
 func (s *Settings) Sender() (*Sender, error) {
 	w, err := s.connect()
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 // defaultTimeout is OpenTelemetry's default of OTEL_EXPORTER_OTLP_TIMEOUT.
 const defaultTimeout = 10 * time.Second
 
-// Settings contains the receiver and the transport options for requests of one signal.
+// Settings contains the address of the receiver and the transport options for requests of one
+// signal.
 type Settings struct {
 	Name     string            // of the receiver, for messages
 	Protocol string            // GRPC or HTTP

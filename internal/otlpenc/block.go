@@ -89,12 +89,13 @@ func (w *Writer) Next() []byte {
 	return w.filling.bytes[w.used:w.used]
 }
 
-// Full reports whether the block is almost full after items. The caller appended items to the
-// result of Next. If Full returns true, a new block saves the caller copies.
+// Full reports whether the block has almost no room after items. items must be the result of Next
+// with appended items. If Full returns true, the caller should store the items and call Next again.
+// A new block avoids a copy of the items.
 func (*Writer) Full(items []byte) bool { return cap(items)-len(items) < minFree/4 }
 
-// Spans stores the bytes of s, and returns s with the stored bytes. The caller appended the bytes
-// to the result of Next. The caller must release the result.
+// Spans stores the bytes of s, and returns s with the stored bytes. s.Bytes must be the result of
+// [Writer.Next] with appended spans. The caller must release the result.
 func (w *Writer) Spans(s Spans) Spans {
 	s.Bytes, s.shared = w.take(s.Bytes)
 	return s

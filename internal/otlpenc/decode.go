@@ -57,7 +57,8 @@ func (s Spans) First(h *Header) (size int, err error) {
 	return len(s.Bytes) - len(rest), nil
 }
 
-// All decodes and yields the spans in order. All stops after the first error.
+// All decodes the spans and yields each span in order. If a span is malformed, All yields the error
+// and stops.
 func (s Spans) All() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		for b := otlpwire.Fields(s.Bytes); len(b) > 0; {

@@ -25,18 +25,18 @@ type Extra struct {
 // An AttributeWriter appends encoded attributes of a span to Bytes. Keys must be valid UTF-8.
 type AttributeWriter struct{ Bytes []byte }
 
-// Text appends a text attribute. U+FFFD replaces invalid UTF-8 in value.
+// Text appends an attribute with a text value. U+FFFD replaces invalid UTF-8 in value.
 func (w *AttributeWriter) Text(key attribute.Key, value string) {
 	w.Bytes = otlpwire.AppendTextAttribute(w.Bytes, spanAttributes, string(key), text.Valid(value))
 }
 
-// Int appends an integer attribute.
+// Int appends an attribute with an integer value.
 func (w *AttributeWriter) Int(key attribute.Key, value int64) {
 	w.Bytes = otlpwire.AppendNumber(
 		w.Bytes, spanAttributes, string(key), otlpwire.ValueInt, uint64(value))
 }
 
-// KeyValues appends attributes.
+// KeyValues appends the attributes in attrs.
 func (w *AttributeWriter) KeyValues(attrs []attribute.KeyValue) {
 	w.Bytes = otlpwire.AppendAttributes(w.Bytes, spanAttributes, attrs, 0)
 }
@@ -74,8 +74,8 @@ func Plain(attrs []slog.Attr) bool {
 	return true
 }
 
-// Value converts a frozen value of an entry. Function Freeze of internal/record lists the kinds of
-// values.
+// Value converts a frozen value of an entry to an attribute's value of OpenTelemetry. Function
+// Freeze of internal/record lists the kinds of frozen values.
 //
 //   - Durations become nanoseconds.
 //   - Times become nanoseconds since the Unix epoch.

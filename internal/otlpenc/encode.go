@@ -9,9 +9,9 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// Encode encodes one span and calls use with the result. s must be an ended span. The result is
-// valid until use returns. If s is a local root, the result contains the [Spans.Root]. Encode
-// allocates nothing, except for lists, maps, invalid UTF-8, and spans of more than 1 KiB.
+// Encode encodes one span, and calls the function use with the result. s must be an ended span. The
+// result is valid until use returns. If s is a local root, the result contains the [Spans.Root].
+// Encode allocates nothing, except for lists, maps, invalid UTF-8, and spans of more than 1 KiB.
 func (t *Groups) Encode(s sdktrace.ReadOnlySpan, use func(Spans)) {
 	var room Snapshot
 	span := snapshotOf(s, &room)

@@ -51,7 +51,8 @@ func (t *Groups) all() []*Group {
 
 // Group returns the group for a resource and a scope. Group compares resources by pointer, because
 // all spans of a provider share one pointer. If the group exists, Group uses no lock and allocates
-// nothing. Scopes with a NaN attribute are an exception, because NaN does not equal NaN.
+// nothing. For a scope with a NaN attribute, Group locks and allocates, because NaN does not equal
+// NaN.
 func (t *Groups) Group(res *resource.Resource, scope instrumentation.Scope) *Group {
 	for _, g := range t.all() {
 		if g.resource == res && g.scope == scope {

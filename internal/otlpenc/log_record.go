@@ -13,8 +13,8 @@ import (
 )
 
 // A LogRecord contains the data of a log record. A record with an EventName is an event. The
-// record's [Group] contains the resource and the scope. The encoder omits zero fields. From
-// SpanContext, the encoder writes the ids and the trace flags.
+// record's [Group] contains the resource and the scope. The encoder omits zero fields. The encoder
+// writes only the ids and the trace flags of SpanContext.
 type LogRecord struct {
 	Time              time.Time // of the event
 	ObservedTime      time.Time // the time of the observation
@@ -30,8 +30,8 @@ type LogRecord struct {
 const maxSeverity = 24 // FATAL4
 
 // Append encodes r and appends one element of a ScopeLogs message: a tag, a length and the record.
-// The record contains the attributes of r and detail. The attributes in detail must be plain: see
-// [Plain]. detail must not repeat keys of r.
+// The encoded record contains the attributes in r and the attributes in detail. The attributes in
+// detail must be plain: see [Plain]. detail must not repeat keys of r.
 //
 // Append allocates nothing if b is large enough. The exceptions are lists, maps, bytes, invalid
 // UTF-8, and unsigned numbers above the range of int64.
@@ -72,7 +72,8 @@ type Records struct {
 	shared shared
 }
 
-// NewRecords returns records of a group.
+// NewRecords returns a Records with the encoded log records in bytes. count is the number of log
+// records.
 func NewRecords(group *Group, bytes []byte, count int) Records {
 	return Records{group: group, Bytes: bytes, Count: count}
 }
@@ -80,8 +81,8 @@ func NewRecords(group *Group, bytes []byte, count int) Records {
 // Group returns the group of the records.
 func (r Records) Group() *Group { return r.group }
 
-// Records converts spans to records, without a copy. A queue cuts and joins spans and records with
-// the same methods.
+// Records returns a Records with the bytes of s, without a copy. Therefore a queue can cut and join
+// spans with the methods of Records.
 func (s Spans) Records() Records { return Records{s.group, s.Bytes, s.Count, s.shared} }
 
 // Retain returns Records with the contents of r. The bytes of the result do not change until
@@ -108,7 +109,8 @@ func (r Records) RequestSize() int { return requestSize(r.group, len(r.Bytes)) }
 //
 //   - r and others belong to the same group.
 //   - The bytes of others follow the bytes of r in the same block.
-//   - The sum of records is at most count, and the sum of bytes is at most the given bytes.
+//   - Together, r and others contain at most count records.
+//   - Together, r and others occupy at most the given number of bytes.
 func (r *Records) Join(others Records, count, bytes int) bool {
 	all := len(r.Bytes) + len(others.Bytes)
 	if r.group != others.group || r.Count+others.Count > count || all > bytes ||
@@ -120,9 +122,10 @@ func (r *Records) Join(others Records, count, bytes int) bool {
 	return true
 }
 
-// Cut divides r into the first records and the other records. first contains at most count records
-// and at most the given bytes, but at least one record. If all records fit into first, others is
-// empty. Cut allocates nothing, and does not cut malformed records.
+// Cut divides r into the first records and the other records. The result first contains at most
+// count records, and occupies at most the given number of bytes. However, first contains at least
+// one record, even if this record is larger. If all records fit into first, others is empty. Cut
+// allocates nothing, and does not cut malformed records.
 func (r Records) Cut(count, bytes int) (first, others Records) {
 	if r.Count <= max(count, 1) && len(r.Bytes) <= bytes {
 		return r, Records{}

@@ -10,8 +10,8 @@ import (
 )
 
 // Spans are encoded spans of one trace and one group. A function with a Spans argument may read the
-// bytes until the function returns. [Spans.Retain] extends that time. The function must not change
-// the bytes.
+// bytes until the function returns. To read the bytes later, the function must call [Spans.Retain].
+// The function must not change the bytes.
 //
 // The exported fields are part of the public API, because Spans is the underlying type of
 // bridge.Spans. The comment of bridge.Spans describes the fields.
@@ -25,7 +25,8 @@ type Spans struct {
 	shared shared
 }
 
-// NewSpans returns spans of a group, without a local root. The caller sets TraceID.
+// NewSpans returns a Spans with the encoded spans in bytes, and without a local root. count is the
+// number of spans. The caller sets TraceID.
 func NewSpans(group *Group, bytes []byte, count int) Spans {
 	return Spans{group: group, Bytes: bytes, Count: count}
 }
@@ -34,12 +35,12 @@ func NewSpans(group *Group, bytes []byte, count int) Spans {
 // occupies 80 bytes.
 func (s *Spans) Group() *Group { return s.group }
 
-// Root returns the end of the local root. The local root is the last span. Root returns nil if s
-// does not contain the local root. A function that retains s must copy the Root.
+// Root returns the data of the ended local root. The local root is the last span of s. Root returns
+// nil if s does not contain the local root. A function that retains s must copy the Root.
 func (s *Spans) Root() *local.Root { return s.root }
 
-// WithRoot returns s with root as the end of the local root. The local root must be the last span.
-// nil means that s does not contain the local root.
+// WithRoot returns s with root as the data of the ended local root. The local root must be the last
+// span of s. If s does not contain the local root, root must be nil.
 func (s Spans) WithRoot(root *local.Root) Spans {
 	s.root = root
 	return s
@@ -75,7 +76,7 @@ func requestSize(g *Group, n int) int {
 	return otlpwire.FieldSize(len(g.resourceFields) + otlpwire.FieldSize(len(g.scopeFields)+n))
 }
 
-// Encoded is the type of encoded items of one group: Spans or Records.
+// Encoded is the type constraint for encoded items of one group: Spans or Records.
 type Encoded interface {
 	Spans | Records
 	parts() (*Group, []byte)

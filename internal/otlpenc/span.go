@@ -10,9 +10,9 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Append encodes s and more, and appends one element of a ScopeSpans message: a tag, a length and
-// the span. Append allocates nothing if b is large enough. The exceptions are lists, maps, bytes
-// and invalid UTF-8.
+// Append encodes s with the attributes and events of the parameter more. Append appends one element
+// of a ScopeSpans message: a tag, a length and the span. Append allocates nothing if b is large
+// enough. The exceptions are lists, maps, bytes and invalid UTF-8.
 func (s *Snapshot) Append(b []byte, more Extra) []byte {
 	b, start := otlpwire.BeginMessage(b, otlpwire.Items)
 	sc, parent := &s.SpanContext, &s.Parent

@@ -7,10 +7,10 @@ import (
 	"github.com/perfline/perfline/internal/otlpwire"
 )
 
-// WithAttributes appends the spans to b with additional attributes. For each span, more returns the
-// additional attributes. more must not repeat keys of the span. WithAttributes ignores the limits
-// of spans. If the bytes are malformed, WithAttributes returns an error and the spans before the
-// error.
+// WithAttributes appends the spans to b with additional attributes. The function more returns the
+// additional attributes for a span, and must not repeat keys of the span. WithAttributes does not
+// apply the limits for attributes of spans. If the bytes are malformed, WithAttributes returns an
+// error and the spans before the error.
 func (s Spans) WithAttributes(
 	b []byte, more func(trace.SpanID) []attribute.KeyValue,
 ) ([]byte, error) {

@@ -1,8 +1,9 @@
-// Package otlpmetrics encodes metrics as OTLP, and delivers them through the queue of package
-// queue.
+// Package otlpmetrics encodes metrics as OTLP, and delivers the metrics through the queue of
+// package queue.
 //
-// The SDK's OTLP exporters encode the same fields. They are not used, because they add 2 MB of code
-// with the modules of gRPC's gateway, and their own retries and error reports.
+// The SDK's OTLP exporters encode the same fields. perfline does not use these exporters, because
+// the exporters add 2 MB of code with the modules of gRPC's gateway. The exporters also retry and
+// report errors in another way.
 package otlpmetrics
 
 import (
@@ -43,8 +44,8 @@ const (
 	maxBytes  = 8 << 20
 )
 
-// An Exporter exports the metrics of a metric reader. Export only queues metrics. ForceFlush and
-// Shutdown wait for the receiver.
+// An Exporter exports the metrics of a metric reader. Export queues metrics, and does not wait for
+// the receiver. ForceFlush and Shutdown wait for the receiver.
 type Exporter struct {
 	c         Config
 	queue     *queue.Queue[*export]

@@ -21,8 +21,8 @@ const (
 	scopeAttributes    = 3<<3 | Prefixed
 )
 
-// AppendResource appends the resource of a group, such as ResourceSpans, and the URL of the
-// resource's schema. AppendResource appends nothing if r is nil.
+// AppendResource appends the resource r, and the URL of the resource's schema. Both are fields of a
+// group message such as ResourceSpans. AppendResource appends nothing if r is nil.
 func AppendResource(b []byte, r *resource.Resource) []byte {
 	if r == nil {
 		return b
@@ -33,8 +33,8 @@ func AppendResource(b []byte, r *resource.Resource) []byte {
 	return AppendText(b, SchemaURL, r.SchemaURL())
 }
 
-// AppendScope appends the instrumentation scope of a group, such as ScopeSpans, and the URL of the
-// scope's schema. AppendScope omits an empty scope.
+// AppendScope appends the instrumentation scope s, and the URL of the scope's schema. Both are
+// fields of a group message such as ScopeSpans. AppendScope omits an empty scope.
 func AppendScope(b []byte, s instrumentation.Scope) []byte {
 	if s != (instrumentation.Scope{}) {
 		var at int
@@ -47,7 +47,7 @@ func AppendScope(b []byte, s instrumentation.Scope) []byte {
 	return AppendText(b, SchemaURL, s.SchemaURL)
 }
 
-// AppendSet appends the attributes in set. Each attribute becomes a field with the tag.
+// AppendSet appends the attributes in set. Each attribute becomes a field with the given tag.
 func AppendSet(b []byte, tag uint64, set *attribute.Set) []byte {
 	for i := set.Iter(); i.Next(); {
 		kv := i.Attribute()

@@ -48,8 +48,8 @@ func (b *Fields) Next() (f Field, err error) {
 	return f, nil
 }
 
-// Each calls do for each field. Each stops at the first error of do, or at a malformed field, and
-// returns the error.
+// Each calls the function do for each field. Each stops at the first error of do, or at a malformed
+// field, and returns the error.
 func (b Fields) Each(do func(Field) error) error {
 	for len(b) > 0 {
 		f, err := b.Next()

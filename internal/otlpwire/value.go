@@ -34,8 +34,8 @@ const MaxDepth = 30
 // TooDeep is the text in place of a deeper list or map.
 const TooDeep = "nested too deep"
 
-// AppendAttributes appends attributes. Each attribute becomes a field with the tag. depth is the
-// number of lists and maps that enclose the attributes.
+// AppendAttributes appends attributes. Each attribute becomes a field with the given tag. depth is
+// the number of lists and maps that enclose the attributes.
 func AppendAttributes(b []byte, tag uint64, attrs []attribute.KeyValue, depth int) []byte {
 	for i := range attrs {
 		b = AppendKeyValue(b, tag, &attrs[i], depth)
@@ -62,8 +62,8 @@ func AppendKeyValue(b []byte, tag uint64, kv *attribute.KeyValue, depth int) []b
 	return EndMessage(b, at)
 }
 
-// AppendTextAttribute appends an attribute with a text value. key and s must be valid UTF-8. Fast
-// code for short texts reduces the time to encode a span by a sixth.
+// AppendTextAttribute appends an attribute with a text value. key and s must be valid UTF-8.
+// Separate code for short texts saves a sixth of the time to encode a span.
 func AppendTextAttribute(b []byte, tag uint64, key, s string) []byte {
 	n := 6 + len(key) + len(s)
 	if key == "" || n >= 1<<7 {
@@ -78,8 +78,8 @@ func AppendTextAttribute(b []byte, tag uint64, key, s string) []byte {
 	return append(b, s...)
 }
 
-// AppendNumber appends an attribute with an integer or boolean value. field is the tag of the
-// value. n contains the bits of the value. key must be valid UTF-8.
+// AppendNumber appends an attribute with an integer or boolean value. The parameter field is the
+// tag of the value, and n contains the bits of the value. key must be valid UTF-8.
 func AppendNumber(b []byte, tag uint64, key string, field, n uint64) []byte {
 	size := 1 + protowire.SizeVarint(n)
 	all := 4 + len(key) + size

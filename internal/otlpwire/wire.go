@@ -60,16 +60,16 @@ func AppendCount(b []byte, tag uint64, n int) []byte {
 	return protowire.AppendVarint(append(b, byte(tag)), min(uint64(n), 1<<32-1))
 }
 
-// BeginMessage appends the tag of a message, and reserves one byte for the length. The caller
-// appends the body at offset at, and then calls [EndMessage].
+// BeginMessage appends the tag of a message, and reserves one byte for the length. The result at is
+// the offset of the body. The caller appends the body, and then passes the offset to [EndMessage].
 func BeginMessage(b []byte, tag uint64) (_ []byte, at int) {
 	b = append(b, byte(tag), 0)
 	return b, len(b)
 }
 
-// EndMessage writes the length of a message. at is the offset of the body. EndMessage moves a body
-// of 128 bytes or more, because the length occupies more than the reserved byte. A second reserved
-// byte for spans was not measurably faster.
+// EndMessage writes the length of a message. The parameter at is the offset of the body. EndMessage
+// moves a body of 128 bytes or more, because the length then occupies several bytes. A second
+// reserved byte for spans was not measurably faster.
 func EndMessage(b []byte, at int) []byte {
 	n := len(b) - at
 	if n < 1<<7 {

@@ -16,8 +16,8 @@ import (
 
 const metricsExporter = "OTEL_METRICS_EXPORTER"
 
-// Metrics returns an exporter of metrics over OTLP, with the resource res. Metrics returns nil
-// unless OTEL_METRICS_EXPORTER is otlp, because many backends of traces reject metrics.
+// Metrics returns an exporter that sends metrics over OTLP, with the resource res. Metrics returns
+// nil unless OTEL_METRICS_EXPORTER is otlp, because many backends of traces reject metrics.
 func Metrics(
 	vars *environ.Reader, res *resource.Resource, log *slog.Logger,
 ) (*otlpmetrics.Exporter, error) {

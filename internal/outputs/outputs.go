@@ -2,8 +2,9 @@
 // OpenTelemetry's variables. Package exporter reads the endpoints, and sends spans and log records
 // over OTLP.
 //
-// A wrong variable causes a log line, and its default counts. A wrong field is an error with the
-// value and the rule, and so is a wrong variable for an address or credentials.
+// For a wrong variable, the package logs a line and uses the default. A wrong variable for an
+// address or credentials causes an error. A wrong field also causes an error. Errors contain the
+// value and the rule.
 package outputs
 
 import (
@@ -24,12 +25,14 @@ const (
 )
 
 // Spans selects the output of spans. The first case that applies decides:
+//
 //   - OTLP, if c contains a Sender or an Endpoint.
 //   - OTLP, the console or no output, as OTEL_TRACES_EXPORTER selects.
 //   - OTLP, if another variable sets an endpoint.
 //   - No output.
 //
-// console is nil unless the console is the output. The caller must shut the console down.
+// If the console is the output, the result console is an exporter that prints spans. The caller
+// must shut this exporter down. Otherwise, the result console is nil.
 func Spans(vars *environ.Reader, c exporter.Config) (
 	overOTLP bool, console sdktrace.SpanExporter, err error,
 ) {
@@ -55,12 +58,14 @@ func Spans(vars *environ.Reader, c exporter.Config) (
 
 // LogRecords reports whether log records are sent over OTLP. LogRecords returns true in these
 // cases:
+//
 //   - c contains a Sender or an Endpoint.
 //   - OTEL_LOGS_EXPORTER is otlp.
-//   - OTEL_LOGS_EXPORTER is unset, another variable sets an endpoint, and marks is true.
+//   - OTEL_LOGS_EXPORTER is unset, another variable sets an endpoint, and the parameter marks is
+//     true.
 //
-// marks reports whether marks become log records. Without marks, an endpoint variable alone does
-// not select OTLP, because many backends of traces reject logs.
+// The parameter marks is true if marks become log records. If the parameter is false, an endpoint
+// variable alone does not select OTLP. The reason is that many backends of traces reject logs.
 func LogRecords(vars *environ.Reader, c exporter.Config, marks bool) (bool, error) {
 	if c.Sender != nil {
 		return true, nil

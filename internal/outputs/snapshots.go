@@ -31,9 +31,9 @@ type Snapshots struct {
 
 var _ sdktrace.SpanProcessor = (*Snapshots)(nil)
 
-// NewSnapshots starts a processor for e. OTEL_BSP_* configure the queue and the batches. A
-// queueSize other than 0 overrides the variable of the queue size. name is the name of e in log
-// lines. The caller must call [Snapshots.Shutdown]. Shutdown also shuts e down.
+// NewSnapshots starts a processor for e. The variables OTEL_BSP_* configure the queue and the
+// batches. If queueSize is not 0, queueSize overrides the variable of the queue size. name is the
+// name of e in log lines. The caller must call [Snapshots.Shutdown]. Shutdown also shuts e down.
 func NewSnapshots(vars *environ.Reader, e sdktrace.SpanExporter, name string, queueSize int,
 	log *slog.Logger) *Snapshots {
 	b := otlp.ReadBatch(vars, otlp.Traces, queueSize)

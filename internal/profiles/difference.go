@@ -50,7 +50,7 @@ type NodeDifference struct {
 	Calls []*NodeDifference // the largest sum of both sides first, then by name
 }
 
-// NewDifference compares side a with side b.
+// NewDifference returns the difference between side a and side b.
 func NewDifference(a, b Side) Difference {
 	treeA, treeB := NewTree(a.Trace, a.Samples), NewTree(b.Trace, b.Samples)
 	d := Difference{PerRequest: a.Requests > 0 && b.Requests > 0, A: treeA.Total, B: treeB.Total}

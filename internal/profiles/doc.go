@@ -4,9 +4,9 @@
 //		fmt.Println(f.Self, f.Name, f.File, f.Line)
 //	}
 //
-// [Functions] returns the table of functions, [NewTree] the flame graph, [Node.Sandwich] the
-// callers and callees of a function, and [NewDifference] compares two profiles. All accept some
-// samples of a trace, without a copy of the trace.
+// [Functions] returns the table of functions. [NewTree] returns the flame graph. [Node.Sandwich]
+// returns the callers and callees of a function. [NewDifference] compares two profiles. All
+// functions accept selected samples of a trace, without a copy of the trace.
 //
 // # Guarantees
 //
@@ -16,6 +16,6 @@
 //
 // # Limitations
 //
-//   - All functions panic when ids of the trace are out of range, and do not return when stacks are
-//     their own callers.
+//   - All functions panic if ids of the trace are out of range. The functions do not return if a
+//     stack is an outer stack of itself.
 package profiles

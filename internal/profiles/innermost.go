@@ -22,9 +22,9 @@ func Innermost(t *profile.Trace, s profile.Sample) profile.Call {
 	return first
 }
 
-// InnermostFunction returns the name of the function [Innermost], such as "view.Shown". The name
-// does not contain the path of the package's folder. If the goroutine waits, " (waits)" follows the
-// name.
+// InnermostFunction returns the name of the function that [Innermost] returns, such as
+// "view.Shown". The name does not contain the path of the package's folder. If the goroutine waits,
+// " (waits)" follows the name.
 func InnermostFunction(t *profile.Trace, s profile.Sample) string {
 	name := Innermost(t, s).Name
 	name = name[strings.LastIndexByte(name, '/')+1:]

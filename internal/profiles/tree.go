@@ -97,9 +97,9 @@ type Sandwich struct {
 	Callees *Node // the Calls of a node are the node's callees
 }
 
-// Sandwich returns the callers and the callees of the function with a name. n must be the root of a
-// tree of [NewTree]. Sandwich merges all calls of the function in the tree. If the tree contains no
-// such function, ok is false.
+// Sandwich returns the callers and the callees of the function with the given name. n must be the
+// root of a tree of [NewTree]. Sandwich merges all calls of the function in the tree. If the tree
+// contains no such function, ok is false.
 //
 // A recursive function counts once. Callers contains the callers of the outermost call. Callees
 // contains the inner calls.

@@ -26,10 +26,12 @@ type flush struct {
 }
 
 // Flush sends the waiting items without Delay. Flush returns when all these items are delivered,
-// failed or dropped. Flush ignores items that are added later. Flush ends a pause of the queue.
-// Flush shortens a pause of the receiver to 3 s.
+// failed or dropped. Flush ignores items that are added later. After a failed attempt, the queue
+// pauses. Flush ends the pause. If the receiver asked for the pause, the rest of the pause becomes
+// at most 3 s.
 //
 // Flush returns an error in these cases:
+//
 //   - Items are lost. The error contains the number of lost items and the reason.
 //   - ctx ends, or [Config].GiveUp attempts fail in a row. The error contains the number of pending
 //     items and the reason.

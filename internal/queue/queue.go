@@ -187,8 +187,8 @@ func unbounded(n int) int {
 	return n
 }
 
-// Add queues items. Add drops and counts items that the queue does not accept. Add never waits for
-// the receiver. Add allocates memory only to grow the queue.
+// Add adds items to the queue. If the queue does not accept an item, Add drops and counts the item.
+// Add never waits for the receiver. Add allocates memory only to grow the queue.
 func (q *Queue[T]) Add(items ...T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 //   - The queue calls Send on one goroutine at a time.
 //   - Send must return soon after ctx ends, and may return the error of ctx.
 //   - Send must not change body. After an answer without an error, Send must not read body.
-//   - Err and Message must not contain secrets, because the queue logs both.
-//   - The queue treats a panic as an error without Retry.
+//   - The fields Err and Message of the [Answer] must not contain secrets, because the queue logs
+//     both fields.
+//   - The queue handles a panic in the same way as an answer with an error and without Retry.
 type Sender interface {
 	Send(ctx context.Context, body []byte) Answer
 }
@@ -34,8 +35,8 @@ type Answer struct {
 // rare.
 const maxSpareBody = 1 << 20
 
-// Encoded returns a function for [Config].Send. The function encodes a batch with appendTo, and
-// sends the bytes with s. appendTo appends the request to body.
+// Encoded returns a function for [Config].Send. The function encodes a batch with the function
+// appendTo, and sends the bytes with the sender s. appendTo appends the request to body.
 //
 // The function reuses a buffer of at most 1 MiB after an answer without an error. After an error,
 // the function uses a new buffer, because the transport may still read the old buffer. The new

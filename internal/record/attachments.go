@@ -5,14 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// Attach adds a tracer to t's process timeline. Only the last tracer receives entries. detach
-// removes the tracer. The last remaining tracer then receives the entries.
+// Attach adds a tracer to the process timeline of t. Only the most recently attached tracer
+// receives entries. The function detach removes the tracer. The most recent of the remaining
+// tracers then receives the entries.
 func (t *Timeline) Attach(tracer Tracer) (detach func()) {
 	return t.root.tracers.attach(t.root, &tracer)
 }
 
-// Tracers returns the attached tracers of t's process timeline, in the order of Attach. Only the
-// last tracer receives entries.
+// Tracers returns the attached tracers of t's process timeline, in the order of the calls of
+// Attach. Only the last tracer in the result receives entries.
 func (t *Timeline) Tracers() []Tracer {
 	r := t.root
 	r.mu.Lock()
@@ -24,8 +25,9 @@ func (t *Timeline) Tracers() []Tracer {
 	return all
 }
 
-// Meter adds a meter to t's process timeline. Only the last meter receives measures. detach removes
-// the meter. The last remaining meter then receives the measures.
+// Meter adds a meter to the process timeline of t. Only the most recently added meter receives
+// measures. The function detach removes the meter. The most recent of the remaining meters then
+// receives the measures.
 func (t *Timeline) Meter(m Meter) (detach func()) { return t.root.meters.attach(t.root, &m) }
 
 // attachments are the tracers or the meters of a process timeline.

@@ -15,10 +15,10 @@ const (
 	MaxText = 16 << 10 // of an error's text, and of an attribute's value in marks and measures
 )
 
-// Name cuts a name to at most MaxName bytes.
+// Name returns the name s, cut to at most [MaxName] bytes.
 func Name(s string) string { return cut(s, MaxName) }
 
-// Key cuts the key of an attribute to at most MaxKey bytes.
+// Key returns the key s of an attribute, cut to at most [MaxKey] bytes.
 func Key(s string) string { return cut(s, MaxKey) }
 
 func cut(s string, limit int) string {
@@ -29,8 +29,8 @@ func cut(s string, limit int) string {
 	return b.print(func(p *printer) { p.str(s) })
 }
 
-// Contents returns the memory that the keys and values of attrs refer to, in bytes. The elements of
-// the slice attrs do not count.
+// Contents returns the memory size of the keys and values of attrs in bytes. The elements of the
+// slice attrs do not count.
 func Contents(attrs []slog.Attr) (n int) {
 	for i := range attrs {
 		n += len(attrs[i].Key) + valueSize(attrs[i].Value)

@@ -67,5 +67,5 @@ func (r *root) followWall() {
 	}
 }
 
-// Milliseconds converts d to a DOMHighResTimeStamp, which counts milliseconds.
+// Milliseconds returns d as a number of milliseconds, the unit of a DOMHighResTimeStamp.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -147,8 +147,8 @@ func (r *root) notify(e Entry) {
 	}
 }
 
-// Deliver calls the observers on the calling goroutine. [observer.Timeline.Deliver] documents the
-// guarantees.
+// Deliver calls the callbacks of the observers, on the goroutine that calls Deliver.
+// [observer.Timeline.Deliver] documents the guarantees.
 func (t *Timeline) Deliver() {
 	t.Flush()
 	t.root.deliver()

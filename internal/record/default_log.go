@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// LogTo returns the handler that a wrapper of next must call instead of next. If next is not slog's
-// default handler, LogTo returns next.
+// LogTo returns a replacement for the handler next. A handler that wraps next must call the
+// replacement instead of next. If next is not slog's default handler, LogTo returns next.
 //
 // Without LogTo, the program could hang. slog's default handler prints through package log. If the
 // wrapper becomes slog's default, [slog.SetDefault] redirects the lines of package log to the
 // wrapper. The wrapper's lines would then return to the wrapper.
 //
-// The handler of LogTo prints the same lines as slog's default handler. LogTo reads the destination
-// of package log once. A later look-up of the destination could deadlock, because package log may
-// hold a lock.
+// The replacement prints the same lines as slog's default handler. LogTo reads the destination of
+// package log once, during the call. A read of the destination for each line could deadlock,
+// because package log may hold a lock.
 func LogTo(next slog.Handler) slog.Handler {
 	if next == nil || reflect.TypeOf(next).String() != "*slog.defaultHandler" {
 		return next

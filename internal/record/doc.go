@@ -1,6 +1,7 @@
-// Package record is the engine of the Performance Timeline. A timeline takes entries, and delivers
-// them to observers and to a tracing system. Users import package observer to read a timeline, and
-// package marks to record marks and measures. Package bridge connects OpenTelemetry.
+// Package record is the engine of the Performance Timeline. A timeline stores entries, and delivers
+// the entries to observers and to a tracing system. Users import the packages observer and marks.
+// Package observer reads a timeline. The functions of package marks record marks and measures.
+// Package bridge connects OpenTelemetry.
 //
 //	tl := record.FromContext(ctx) // the request's timeline, or the process's
 //	start := tl.Now()
@@ -10,14 +11,14 @@
 //
 // # Guarantees
 //
-//   - Recording never blocks, fails or panics. A call takes one short lock: the request's, or that
-//     of a buffer that few goroutines share. An entry with up to [InlineAttrs] scalar attributes
-//     costs no allocation, unless a tracer takes the entry at once.
-//   - The recording call freezes the attributes: see [Freeze]. A method of the program (Error,
-//     String, LogValue) that blocks delays only its caller.
+//   - Recording never blocks, fails or panics. A call locks one mutex for a short time: the mutex
+//     of the request, or of a buffer that few goroutines share. An entry with up to [InlineAttrs]
+//     scalar attributes allocates nothing, unless the call passes the entry to a tracer.
+//   - The recording call freezes the attributes: see [Freeze]. If a method of the program (Error,
+//     String, LogValue) blocks, only the recording goroutine waits.
 //   - Every buffer is bounded. Stats and [UnitStats] count the entries that do not fit, by cause.
-//   - A [Tracer] and a [Receiver] are called without a lock: a Tracer on the goroutine that
-//     records, a Receiver mostly on a timer's goroutine.
+//   - The timeline calls a [Tracer] and a [Receiver] without a lock. A Tracer runs on the goroutine
+//     that records, a Receiver mostly on a timer's goroutine.
 //   - All functions and methods may be called concurrently, except for the methods of [Place] and
 //     [Finished]: a Place and a Finished belong to one goroutine.
 //
@@ -30,7 +31,7 @@
 //
 // A unit is a timeline with a journal, for a tracing system that makes spans: see
 // [Timeline.NewUnit]. The journal holds the marks, measures and finished spans of one unit of work,
-// such as a request. The [Receiver] gets each finished span, with its last marks, and each measure
-// under a span once: at the end of the unit, or earlier in parts. Clear removes entries from the
-// buffer, not from the journal.
+// such as a request. The [Receiver] receives each finished span with the last marks of the span,
+// and each measure under a span. Each record arrives once, at the end of the unit or earlier in
+// parts. Clear removes entries from the buffer, not from the journal.
 package record

@@ -87,17 +87,19 @@ func (e *Entry) Name() string { return e.name }
 // Type returns the entry's type.
 func (e *Entry) Type() Type { return kindTypes[e.kind] }
 
-// StartTime returns the entry's start since the origin of the timeline that returned the entry.
+// StartTime returns the start of the entry, relative to the origin of the timeline that returned
+// the entry.
 func (e *Entry) StartTime() time.Duration { return e.start - e.base }
 
 // Duration returns the duration of the entry.
 func (e *Entry) Duration() time.Duration { return e.duration }
 
-// RecordedAt returns the time of recording, since the origin of StartTime. Usually this time is the
-// end of the entry. For a queued entry, such as a measure between two marks, the time may be later.
+// RecordedAt returns the time of recording, relative to the same origin as StartTime. Usually the
+// entry ends at the time of recording. A queued entry, such as a measure between two marks, may end
+// earlier.
 func (e *Entry) RecordedAt() time.Duration { return e.at - e.base }
 
-// Time returns the entry's start by the wall clock.
+// Time returns the wall-clock time of the entry's start.
 func (e *Entry) Time() time.Time {
 	if e.tl == nil {
 		return time.Time{}
@@ -108,13 +110,13 @@ func (e *Entry) Time() time.Time {
 // Timeline returns the timeline that recorded the entry. Timeline returns nil for the zero Entry.
 func (e *Entry) Timeline() *Timeline { return e.tl }
 
-// Span returns the ids of the entry's spans and trace. The ids are zero for an entry without a
-// span.
+// Span returns the ids of the trace, of the entry's own span and of the parent span. The ids are
+// zero for an entry without a span.
 func (e *Entry) Span() SpanIDs { return e.ids }
 
-// NumAttrs returns the number of attributes.
+// NumAttrs returns the number of the entry's attributes.
 func (e *Entry) NumAttrs() int { return len(e.attrs) }
 
-// Attrs iterates over the attributes. Copies of an entry share list values: do not change the
-// elements of a list.
+// Attrs iterates over the entry's attributes. Copies of an entry share the lists in the values of
+// attributes. Therefore the caller must not change the elements of a list.
 func (e *Entry) Attrs() iter.Seq[slog.Attr] { return slices.Values(e.attrs) }

@@ -124,9 +124,10 @@ func (t *Timeline) Read() []Entry {
 	return b.entries
 }
 
-// Clear removes the entries of type typ from t's buffer and returns the number of removed entries.
-// With names, Clear removes only entries with one of the names. The empty string counts as a name.
-// Clear does not change the buffers of observers.
+// Clear removes entries of type typ from t's buffer, and returns the number of removed entries.
+// Without names, Clear removes all entries of the type. Otherwise, Clear removes only the entries
+// with one of the names. The empty string counts as a name. Clear does not change the buffers of
+// observers.
 func (t *Timeline) Clear(typ Type, names ...string) int {
 	k, ok := kindOf(typ)
 	if !ok {
@@ -194,8 +195,9 @@ func (b *entryBuffer) index() {
 	b.indexed = len(b.entries)
 }
 
-// Latest returns the start of the most recent mark with the name (User Timing 3, "convert a mark to
-// a timestamp"). The start is relative to t's origin. ok is false if Latest finds no mark.
+// Latest returns the start of the most recent mark in t's buffer with the given name. The start is
+// relative to t's origin (User Timing 3, "convert a mark to a timestamp"). ok is false if the
+// buffer contains no such mark.
 func (t *Timeline) Latest(name string) (at time.Duration, ok bool) {
 	const few = 128 // entries: a search is quicker than an index
 	name = Name(name)

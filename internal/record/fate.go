@@ -24,7 +24,9 @@ func (u *Unit) hasEnded() bool { return u.fate.Load() >= fateEnded }
 // undecided reports whether the unit's end decides its fate. The journal keeps everything for that.
 func (u *Unit) undecided() bool { return u.fate.Load() == fateUndecided }
 
-// Tentative reports whether the unit is undecided, or was undecided before the unit's end.
+// Tentative reports whether the unit is undecided, or was undecided until the unit's end. For an
+// undecided unit, the tracing system decides at the unit's end whether the receiver receives the
+// unit.
 func (u *Unit) Tentative() bool {
 	f := u.fate.Load()
 	return f == fateUndecided || f >= fateDiscarded
@@ -36,8 +38,9 @@ func (u *Unit) Discarded() bool { return u.fate.Load() == fateDiscarded }
 // Exported reports whether [Unit.Export] ended the unit.
 func (u *Unit) Exported() bool { return u.fate.Load() == fateExported }
 
-// End ends the unit and hands over the root span. The timeline records no entry for the root span.
-// The receiver receives all records within 100 ms. An undecided unit is kept.
+// End ends the unit, and passes the root span to the receiver. The timeline records no entry for
+// the root span. The receiver receives all records of the unit within 100 ms, even if the unit was
+// undecided.
 func (u *Unit) End(root Span) {
 	u.close(fateEnded, fateKept)
 	u.finish(root)
@@ -50,8 +53,8 @@ func (u *Unit) Export(root Span) {
 	u.finish(root)
 }
 
-// Discard ends an undecided unit. Observers receive the unit's entries. The receiver receives
-// nothing. root is the unit's root span.
+// Discard ends an undecided unit, and passes nothing to the receiver. Observers still receive the
+// unit's entries. root is the unit's root span.
 func (u *Unit) Discard(root Span) {
 	u.close(fateDiscarded, fateDiscarded)
 	u.dropBuffer()
@@ -62,9 +65,9 @@ func (u *Unit) Discard(root Span) {
 	u.drop()
 }
 
-// Close ends a unit without a root span. Close delivers the unit's entries, disconnects the unit's
-// observers and empties the buffer. The tracing system and the observers of the parent timelines
-// still receive entries that goroutines record later.
+// Close ends a unit that has no root span. Close delivers the unit's entries, disconnects the
+// unit's observers and empties the unit's buffer. Goroutines may record further entries after
+// Close. The tracing system and the observers of the parent timelines still receive these entries.
 func (u *Unit) Close() { u.End(nil) }
 
 // close gives an open unit one fate, and an undecided unit another. A unit that has ended keeps its

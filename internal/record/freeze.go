@@ -20,12 +20,12 @@ const (
 )
 
 // Freeze converts attributes to the form that entries store. Package observer documents the rules
-// and the bounds. If all values are scalars, Freeze returns attrs. [Place.Record] and
+// and the bounds. If no attribute needs a change, Freeze returns attrs. [Place.Record] and
 // [Timeline.NewEntry] call Freeze. Call Freeze directly only to record the attributes later, as
 // marks.Start does.
 //
-// If a method of the program calls runtime.Goexit, Record still records the entry, but NewEntry
-// returns no entry.
+// A method of an attribute's value may call runtime.Goexit. Record then still records the entry,
+// but NewEntry does not return.
 func Freeze(attrs []slog.Attr) []slog.Attr {
 	if _, ok := scalars(attrs); ok {
 		return attrs

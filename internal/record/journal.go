@@ -71,7 +71,8 @@ type SpanMarks struct {
 // Len returns the number of marks that the journal contains for the finished span.
 func (m *SpanMarks) Len() int { return int(m.count) }
 
-// Dropped returns the number of marks that were lost before the end of the span.
+// Dropped returns the number of the span's marks that the timeline dropped before the end of the
+// span.
 func (m *SpanMarks) Dropped() int { return int(m.dropped) }
 
 // End marks the span as finished. The caller must lock the timeline's mu, unless the span belongs
@@ -161,7 +162,7 @@ func (j *journal) free() {
 }
 
 // A Finished is a part of a unit's journal. A Finished contains finished spans, the marks of these
-// spans, and measures. A Finished is valid only during the call of HandOver.
+// spans, and measures. A Finished is valid only during the call of [Receiver].HandOver.
 type Finished struct {
 	journal  *journal
 	unit     *Unit // nil for a span without a unit
@@ -172,7 +173,7 @@ type Finished struct {
 	item     Item          // the result of At
 }
 
-// An Item is a finished span, or a measure without a span.
+// An Item is a finished span, or a measure that was recorded without a separate span.
 type Item struct {
 	Span     Span          // the finished span, or the parent of the measure
 	IsSpan   bool          // the item is a span: Measure, Start and Duration are zero
@@ -182,10 +183,12 @@ type Item struct {
 	Attrs    []slog.Attr   // of the entry, frozen
 }
 
-// Unit returns the unit of the journal. Unit returns nil for a span without a unit.
+// Unit returns the unit of the journal. Unit returns nil if the journal contains a span without a
+// unit.
 func (f *Finished) Unit() *Unit { return f.unit }
 
-// Refused returns the number of spans and measures that did not fit into an undecided unit.
+// Refused returns the number of spans and measures that did not fit into the journal of an
+// undecided unit.
 func (f *Finished) Refused() uint32 {
 	if f.unit == nil {
 		return 0
@@ -195,11 +198,11 @@ func (f *Finished) Refused() uint32 {
 	return f.unit.refused
 }
 
-// Len returns the number of places in f. The places are numbered from 0.
+// Len returns the number of records in f. The place of a record is a number from 0 to Len()-1.
 func (f *Finished) Len() int { return len(f.journal.records) }
 
-// At returns the item at a place. At returns nil if the place contains no span or measure. The item
-// is valid until the next call of At.
+// At returns the finished span or the measure at a place. At returns nil if the record at the place
+// is neither a span nor a measure. The next call of At overwrites the item.
 func (f *Finished) At(place int) *Item {
 	rec, it := &f.journal.records[place], &f.item
 	switch rec.gets {
@@ -215,8 +218,8 @@ func (f *Finished) At(place int) *Item {
 	return it
 }
 
-// Mark returns the mark at a place, together with the parent span. ok is true if the receiver
-// selected this mark by [Receiver].TakesMarks. The receiver receives each mark once.
+// Mark returns the mark at a place, and the parent span of the mark. ok is true if the receiver
+// selected this mark by [Receiver].TakesMarks. For each mark, ok is true in only one Finished.
 func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 	rec, taken := &f.journal.records[place], NoMarks
 	if f.unit != nil {
@@ -230,23 +233,24 @@ func (f *Finished) Mark(place int) (m FinishedMark, under Span, ok bool) {
 }
 
 // LastMark returns the last mark of a finished span. If the span contains no mark, the result is
-// not valid.
+// invalid: see [FinishedMark.Valid].
 func (f *Finished) LastMark(s Span) FinishedMark { return FinishedMark{f, s.Marks().last} }
 
-// A FinishedMark is a mark of a finished span, or a mark that the receiver receives separately.
+// A FinishedMark is a mark of a finished span, or a mark that the receiver receives without the
+// span.
 type FinishedMark struct {
 	finished *Finished
 	place    int32 // plus 1; 0 without a mark
 }
 
-// Valid reports whether m refers to a mark. [Finished.LastMark] and [FinishedMark.Previous] return
-// invalid marks after the last result.
+// Valid reports whether m refers to a mark. If no mark exists, [Finished.LastMark] and
+// [FinishedMark.Previous] return an invalid FinishedMark.
 func (m FinishedMark) Valid() bool { return m.place > 0 }
 
 func (m FinishedMark) record() *journalRecord { return &m.finished.journal.records[m.place-1] }
 
-// Alone reports whether the parent span omits the mark. The span omits the mark if the span had
-// ended or was full.
+// Alone reports whether the parent span omits the mark. A span omits a mark that was recorded after
+// the end of the span, or when the span was full.
 func (m FinishedMark) Alone() bool { return m.record().gets == getsMarkAlone }
 
 // Name returns the mark's name.
@@ -258,8 +262,8 @@ func (m FinishedMark) Time() time.Time { return m.finished.anchor.Add(m.record()
 // Attrs returns the frozen attributes of the mark.
 func (m FinishedMark) Attrs() []slog.Attr { return m.finished.journal.attributes(m.record()) }
 
-// Previous returns the previous mark of the same span. The result is not valid if m is the first
-// mark.
+// Previous returns the previous mark of the same span. If m is the first mark of the span, the
+// result is invalid: see [FinishedMark.Valid].
 func (m FinishedMark) Previous() FinishedMark {
 	return FinishedMark{m.finished, m.record().previous}
 }

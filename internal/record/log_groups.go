@@ -14,7 +14,7 @@ type logGroup struct {
 	attrs []slog.Attr
 }
 
-// Open returns a copy of g with one more innermost group.
+// Open returns a copy of g with an additional group. The additional group is the innermost group.
 func (g LogGroups) Open(name string) LogGroups {
 	return append(slices.Clip(g), logGroup{name: name})
 }

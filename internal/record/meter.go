@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// A Meter aggregates the durations of measures. The timeline passes each measure with a wanted name
-// to the meter once. The measure may belong to any span or to no span. The timeline calls the
-// methods on the goroutine that records, concurrently and without a lock. The methods must not
-// block or panic.
+// A Meter aggregates the durations of measures. If Wants returns true for the name of a measure,
+// the timeline passes the measure to the meter once. The measure may belong to any span or to no
+// span. The timeline calls the methods on the goroutine that records, concurrently and without a
+// lock. The methods must not block or panic.
 type Meter interface {
-	// Wants reports whether the meter aggregates measures with the name. The result may change.
+	// Wants reports whether the meter aggregates measures with the given name. The result may
+	// change.
 	Wants(name string) bool
 
 	// Measured aggregates one measure. The timeline and the tracer process the measure first. span

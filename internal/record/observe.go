@@ -9,7 +9,7 @@ import (
 var errClosed = errors.New(
 	"observer: the timeline is closed: its request is over and it records nothing more")
 
-// A Batch contains the entries for one callback, in the order of recording.
+// A Batch contains the entries for one call of an observer's callback, in the order of recording.
 type Batch struct {
 	Entries []Entry
 

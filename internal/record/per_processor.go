@@ -10,9 +10,9 @@ import (
 // maxParts is the number of parts of a PerProcessor.
 const maxParts = 64
 
-// A PerProcessor stores a part for each processor, and at most 64 parts. The parts prevent
-// contention for a lock or a cache line. A processor mostly uses the same part. The zero value is
-// ready for use.
+// A PerProcessor stores a separate value of type T, called a part, for each processor. There are at
+// most 64 parts. Goroutines on different processors rarely wait for the same lock or the same cache
+// line. The zero value is ready for use.
 type PerProcessor[T any] struct {
 	parts [maxParts]T
 	used  atomic.Uint32 // parts that Near may have returned

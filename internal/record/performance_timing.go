@@ -45,19 +45,20 @@ type requestRoute struct {
 	found bool // by FoundRoute
 }
 
-// SetRoute sets the route of the request, for the program. The last call sets the route.
+// SetRoute sets the route of the request. The program's route replaces a route of
+// [Unit.FoundRoute]. The last call of SetRoute sets the route.
 func (u *Unit) SetRoute(route string) { u.route.Store(&requestRoute{name: Name(route)}) }
 
-// FoundRoute stores the route that a span inside the request contains, unless the request has a
-// route.
+// FoundRoute sets the route of the request to the route of a span inside the request. FoundRoute
+// does nothing if route is empty or if the request already has a route.
 func (u *Unit) FoundRoute(route string) {
 	if route != "" {
 		u.route.CompareAndSwap(nil, &requestRoute{name: Name(route), found: true})
 	}
 }
 
-// Route returns the route of the request, or "". If found is true, a span inside the request
-// contained the route, and the program did not set a route.
+// Route returns the route of the request, or "" if the route is unknown. found is true if
+// [Unit.FoundRoute] set the route.
 func (u *Unit) Route() (route string, found bool) {
 	if r := u.route.Load(); r != nil {
 		return r.name, r.found
@@ -65,18 +66,19 @@ func (u *Unit) Route() (route string, found bool) {
 	return "", false
 }
 
-// IsTimingName reports whether PerformanceTiming defines an attribute with this name.
-// PerformanceTiming defines 21 attributes.
+// IsTimingName reports whether name is one of the 21 attributes of the interface PerformanceTiming
+// (Navigation Timing).
 func IsTimingName(name string) bool {
 	_, found := slices.BinarySearch(timingNames, name)
 	return found
 }
 
-// SetTiming sets the time of a moment of t's request, relative to t's origin. A measure can then
-// start or end at the moment. A later call for the same moment replaces the time. SetTiming returns
-// an error in these cases:
+// SetTiming sets the time of a moment of t's request. The parameter name is the name of the moment.
+// The time is relative to t's origin. A measure can then start or end at the moment. A later call
+// for the same moment replaces the time. SetTiming returns an error in these cases:
 //
-//   - t is a process timeline, because a process timeline records no moments (it is a Worker)
+//   - t is a process timeline. Like the timeline of a Worker, a process timeline records no
+//     moments.
 //   - name is not [RequestStart], [ResponseStart] or [ResponseEnd]
 //   - the time is negative or above [MaxTime]
 func (t *Timeline) SetTiming(name string, at time.Duration) error {
@@ -96,9 +98,9 @@ func (t *Timeline) SetTiming(name string, at time.Duration) error {
 	return nil
 }
 
-// Timing returns the time of a moment of t's request, relative to t's origin. ok is false if the
-// time of the moment is not set yet. [NavigationStart] is 0 (User Timing 3, "convert a mark to a
-// timestamp").
+// Timing returns the time of a moment of t's request, relative to t's origin. ok is false if
+// [Timeline.SetTiming] has not set the time of the moment. The time of [NavigationStart] is always
+// 0 (User Timing 3, "convert a mark to a timestamp"). For a process timeline, ok is always false.
 func (t *Timeline) Timing(name string) (at time.Duration, ok bool) {
 	if t.unit == nil {
 		return 0, false

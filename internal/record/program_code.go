@@ -9,7 +9,8 @@ import (
 // Try calls f, a function of the program: a callback, a sampler, or an output. Try returns false if
 // f panicked. If f calls [runtime.Goexit], the goroutine ends, and Try does not return.
 // [Timeline.Panics] counts both failures. Try logs the first failure of each kind of function. The
-// argument what is the kind of f. Use few different kinds, because Try stores each kind.
+// parameter what is a name for the kind of f. Use few different kinds, because Try stores each
+// kind.
 func (t *Timeline) Try(what string, f func()) (ok bool) { return t.root.try(what, f) }
 
 // Panics returns the number of failed calls of the program's functions. A call fails if the
@@ -44,11 +45,12 @@ func (r *root) report(to *slog.Logger, p any, message string, attrs ...any) {
 		message, attrs...)
 }
 
-// PanicValue wraps the value of a panic for a log line of a [SafeLogger].
+// PanicValue returns a value for a log line of a [SafeLogger]. The logger prints the value as the
+// text of the panic value p: see [PanicText].
 func PanicValue(p any) slog.LogValuer { return panicValue{p} }
 
 // A panicValue is printed by the goroutine that writes the line: its methods are the program's.
 type panicValue struct{ v any }
 
-// LogValue implements [slog.LogValuer].
+// LogValue returns the text of the panic value.
 func (p panicValue) LogValue() slog.Value { return slog.StringValue(PanicText(p.v)) }

@@ -32,8 +32,8 @@ func SafeLogger(l *slog.Logger) *slog.Logger {
 	return slog.New(&safeHandler{to: l, patience: linePatience, lines: &safeLines{}})
 }
 
-// Unwaited returns a logger that never blocks the caller. l must be a [SafeLogger]. Both loggers
-// use the same queue.
+// Unwaited returns a logger that never blocks the caller. l must be a [SafeLogger]. The returned
+// logger and l use the same queue.
 func Unwaited(l *slog.Logger) *slog.Logger {
 	h := *l.Handler().(*safeHandler)
 	h.patience = 0
@@ -42,7 +42,7 @@ func Unwaited(l *slog.Logger) *slog.Logger {
 
 // Once returns true for the first call with a key, and false for later calls. l must be a
 // [SafeLogger], or a logger made from a SafeLogger. Loggers of the same SafeLogger share the keys.
-// Therefore parts with the same SafeLogger write a common line once.
+// Therefore several packages with the same SafeLogger can write a common line only once.
 func Once(l *slog.Logger, key string) bool {
 	q := l.Handler().(*safeHandler).lines
 	q.mu.Lock()

@@ -5,8 +5,8 @@ type TypeStats struct {
 	Recorded, Overflow, BufferFull, Delivered, ObserverFull uint64
 }
 
-// Stats collects the entries, and returns the counts of the process timeline and all units. The map
-// omits types without entries. The caller may change the map.
+// Stats collects the recorded entries. Stats then returns the counts of the process timeline and
+// all units, by entry type. The map omits types without entries. The caller may change the map.
 func (t *Timeline) Stats() map[Type]TypeStats {
 	r := t.root
 	r.lock()

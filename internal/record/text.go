@@ -322,7 +322,7 @@ type state struct{ p *printer }
 
 var _ fmt.State = (*state)(nil)
 
-// Write implements [fmt.State]. Write returns an error when the printer is full.
+// Write appends b to the printed text. Write returns an error when the printer is full.
 func (s *state) Write(b []byte) (int, error) {
 	s.p.write(b)
 	if s.p.full {
@@ -331,7 +331,8 @@ func (s *state) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// WriteString implements [io.StringWriter], like the State of package fmt.
+// WriteString appends text in the same way as Write. The State of package fmt also implements
+// [io.StringWriter].
 func (s *state) WriteString(text string) (int, error) { return s.Write([]byte(text)) }
 
 func (s *state) Width() (int, bool)     { return 0, false }
@@ -342,8 +343,8 @@ func (s *state) Flag(c int) bool        { return c == '+' && s.p.plus }
 // ErrorText returns the text of the panic.
 func ErrorText(err error) string { return ValueText(struct{ error }{err}) } // without other methods
 
-// TypeName returns the name of v's type with the import path. An unnamed type is printed without an
-// import path.
+// TypeName returns the name of v's type, with the import path of the package. The result for an
+// unnamed type contains no import path.
 func TypeName(v any) string {
 	t := reflect.TypeOf(v)
 	if t.PkgPath() == "" && t.Name() == "" {
@@ -360,7 +361,8 @@ func ValueText(v any) string {
 }
 
 // SafeError returns an error that wraps err and stores the current text of err. The method Error of
-// the result calls no code of the program. SafeError returns nil for nil.
+// the result returns the stored text, and calls no code of the program. If err is nil, SafeError
+// returns nil.
 func SafeError(err error) error {
 	if err == nil {
 		return nil

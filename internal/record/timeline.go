@@ -173,12 +173,13 @@ func FromContext(ctx context.Context) *Timeline {
 	return ContextTimeline(ctx)
 }
 
-// ActiveKey is the context key of the innermost [Active]. A context of a span that uses a unit
-// returns the span for this key, also below a span of another tracer.
+// ActiveKey is the context key of the innermost [Active] span. A span of another tracer may begin
+// below the Active span. The context then still returns the Active span for this key.
 type ActiveKey struct{}
 
-// ActiveAbove returns the innermost [Active] in ctx if the timeline of ctx is the span's unit. A
-// span of another tracer may be active. ActiveAbove returns nil after [Detached] and [NewContext].
+// ActiveAbove returns the innermost [Active] span in ctx, even if a span of another tracer is
+// active. If the timeline of ctx is not the span's unit, ActiveAbove returns nil. For example,
+// ActiveAbove returns nil after [Detached] and [NewContext].
 func ActiveAbove(ctx context.Context) Active {
 	active, ok := ctx.Value(ActiveKey{}).(Active)
 	if !ok || ContextTimeline(ctx) != &active.Unit().Timeline {
@@ -237,8 +238,8 @@ func (t *Timeline) wall(d time.Duration) time.Time {
 // also receive t's entries.
 func (t *Timeline) Parent() *Timeline { return t.parent }
 
-// Observed reports whether t collects entries of type typ for an observer or for a caller of Keep.
-// The observers of t's parents count, too.
+// Observed reports whether t collects entries of type typ. t collects the entries for observers of
+// t and of t's parents, and for callers of [Timeline.Keep].
 func (t *Timeline) Observed(typ Type) bool {
 	ownerWants := kindSet(t.ownerWants.Load())
 	if t.root.watching.Load() == 0 && ownerWants == 0 {
@@ -252,8 +253,8 @@ func (t *Timeline) Observed(typ Type) bool {
 // process timeline.
 func (t *Timeline) Watched() bool { return t.root.watching.Load() > 0 }
 
-// Keep adds types that t always records, even without an observer. t then also records these types
-// under a span that is not recorded.
+// Keep adds entry types that t always records, even without an observer. t also records entries of
+// these types under a span that is not recorded.
 func (t *Timeline) Keep(types ...Type) { t.ownerWants.Or(uint32(kindsOf(types))) }
 
 // watched reports whether an observer of t or of a parent wants entries of kind k.
@@ -277,8 +278,8 @@ func (t *Timeline) Record(typ Type, name string, start, duration time.Duration,
 	return p.Record(typ, name, start, duration, attrs)
 }
 
-// NewEntry returns an entry of t that is not recorded yet. start is relative to t's origin. attrs
-// must be frozen: see [Freeze]. NewEntry returns an error in these cases:
+// NewEntry returns an entry of t that is not recorded yet. start is relative to t's origin.
+// NewEntry freezes attrs: see [Freeze]. NewEntry returns an error in these cases:
 //
 //   - the type is unknown
 //   - the start or the end is further than [MaxTime] from the origin of the process timeline
@@ -313,8 +314,8 @@ func (t *Timeline) newEntry(ids SpanIDs, k kind, name string, start, duration,
 //   - no observer and no tracing system records the entry
 //   - the entry is lost
 //
-// A queued entry of a request or a call does not represent the active span. If e belongs to another
-// process timeline, a time out of range on t becomes the nearest time in range.
+// The active span becomes the parent of the entry, even if the entry is a request or a call. If e
+// belongs to another process timeline, a time out of range on t becomes the nearest time in range.
 func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	var p Place
 	p.Locate(ctx)
@@ -322,7 +323,8 @@ func (t *Timeline) Queue(ctx context.Context, e Entry) bool {
 	return p.Queue(e)
 }
 
-// Show records the entry of a finished span, for a tracing system that uses no units.
+// Show records the entry of a finished span, for a tracing system that uses no units. Show returns
+// false if d.Type is unknown or the entry is lost.
 func (t *Timeline) Show(ids SpanIDs, d Description) bool {
 	k, ok := kindOf(d.Type)
 	if !ok {
@@ -346,7 +348,8 @@ func (t *Timeline) hasEnded() bool { return t.unit != nil && t.unit.hasEnded() }
 // Unit returns the unit that contains t, or nil for a process timeline.
 func (t *Timeline) Unit() *Unit { return t.unit }
 
-// Flush moves all earlier entries to the buffers of the observers. The callbacks run later.
+// Flush moves all entries that were recorded before the call to the buffers of the observers. The
+// callbacks run later.
 func (t *Timeline) Flush() {
 	r := t.root
 	r.lock()

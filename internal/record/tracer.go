@@ -24,13 +24,14 @@ type SpanIDs struct {
 	ObserversOnly bool
 }
 
-// A Tracer creates spans from entries of a process timeline and its units. The timeline calls the
-// methods concurrently, on the goroutine that records. The methods must not block or panic. The
-// argument span is the active span of a context, or nil.
+// A Tracer creates spans from the entries of a process timeline and of all units of the process
+// timeline. The timeline calls the methods concurrently, on the goroutine that records. The methods
+// must not block or panic. The argument span is the active span of a context, or nil.
 type Tracer interface {
-	// Under returns the destination of entries under span. span is the active span of ctx. span is
-	// of another tracer, and does not implement Active. If above is not nil, the open span above
-	// records the entries in place of span. An Active has its own destination.
+	// Under returns the destination of entries under span. span is the active span of ctx. Another
+	// tracer created span, so span does not implement Active. If the result above is not nil, the
+	// open span above records the entries in place of span. An Active returns a destination by the
+	// method Place.
 	Under(ctx context.Context, span any) (above any, to Destination)
 
 	// IDs returns the ids of entries under a span. The ids are zero for an unrecorded span.
@@ -40,14 +41,14 @@ type Tracer interface {
 	// call.
 	Mark(span any, name string, at time.Time, attrs []slog.Attr)
 
-	// TakesLooseMarks reports whether the timeline shall call Mark for marks without a span.
+	// TakesLooseMarks reports whether the timeline must call Mark for marks without a span.
 	TakesLooseMarks() bool
 
 	// Measure records a measure under a span.
 	Measure(span any, m Measured)
 
-	// Start starts a child of the span in ctx. to is the destination of the child. Start may return
-	// a nil Opened for no child.
+	// Start starts a child of the span in ctx. The parameter to is the destination of the child. If
+	// Start starts no child, the result Opened is nil.
 	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context,
 		Opened)
 }
@@ -62,7 +63,7 @@ type Active interface {
 	Unit() *Unit
 }
 
-// A Measured is a measure that has ended.
+// A Measured contains the data of an ended measure.
 type Measured struct {
 	Name     string
 	Start    time.Time
@@ -71,13 +72,13 @@ type Measured struct {
 	Failure  *Failure      // nil if the measure succeeded
 }
 
-// A Failure is the error of a measure.
+// A Failure contains the data of a measure's error.
 type Failure struct {
 	At            time.Time
 	Type, Message string
 }
 
-// An Opened is the span of a measure that has begun. The caller calls no method after End.
+// An Opened is the span of a measure that has begun. The caller must not call methods after End.
 type Opened interface {
 	// IDs returns the ids of the span, or zero ids if the span is not recorded.
 	IDs() SpanIDs
@@ -108,8 +109,8 @@ const (
 	ToMeter                        // only the meter: nothing else wants the measure
 )
 
-// A Place is the destination of entries under a context. A Place also contains the data that
-// recording needs.
+// A Place selects the timeline, the span and the tracer for the entries under a context. A Place
+// also contains the data that recording needs.
 type Place struct {
 	Timeline *Timeline
 	Span     Span // the active span of the unit, or nil
@@ -127,8 +128,8 @@ var spanKey atomic.Pointer[any]
 // SetSpanKey sets the context key of the active span, for all tracers of the process.
 func SetSpanKey(key any) { spanKey.Store(&key) }
 
-// Locate sets p to the place of entries under ctx. ctx may be nil. Locate writes to p because
-// returning a Place costs time.
+// Locate sets p to the place of entries under ctx. ctx may be nil. Locate overwrites p, because a
+// Place as a result would cost time.
 func (p *Place) Locate(ctx context.Context) {
 	if ctx == nil {
 		p.locateRoot(defaultTimeline)
@@ -168,17 +169,18 @@ func (p *Place) locateRoot(t *Timeline) {
 	}
 }
 
-// Wants reports whether a recipient at the place wants entries of type typ.
+// Wants reports whether entries of type typ at the place reach a recipient. Recipients are
+// observers, callers of [Timeline.Keep] and the tracing system.
 func (p *Place) Wants(typ Type) bool { return p.To != ToObservers || p.Timeline.Observed(typ) }
 
-// Record records an entry that ends now, and returns false if the entry is lost. A lost entry
-// counts as Overflow. start is relative to the origin of the timeline. attrs must be frozen: see
-// [Freeze].
+// Record records an entry that ends now, and returns false if the entry is lost. [Timeline.Stats]
+// counts a lost entry as Overflow. start is relative to the origin of the timeline. Record freezes
+// attrs: see [Freeze].
 //
 //   - Record drops an entry of an unknown type.
 //   - A start or an end further than [MaxTime] from the process timeline's origin becomes the
 //     nearest time in range.
-//   - Record blocks only if a method of an attribute blocks.
+//   - Record blocks only if a method of an attribute's value blocks.
 func (p *Place) Record(typ Type, name string, start, duration time.Duration,
 	attrs []slog.Attr) bool {
 	k, ok := kindOf(typ)
@@ -266,7 +268,7 @@ func (p *Place) record(k kind, name string, start, duration, at time.Duration,
 	return ok
 }
 
-// On returns the place for the same span on the timeline t.
+// On returns a place on the timeline t with the same active span as p.
 func (p *Place) On(t *Timeline) Place {
 	if t == p.Timeline {
 		return *p
@@ -345,8 +347,9 @@ func (p *Place) Start(ctx context.Context, name string, start time.Duration) (co
 	return p.Tracer.Start(ctx, p.To, Name(name), p.Timeline.anchor(start).Add(start))
 }
 
-// End records a measure that ends now, like Record, and ends the span of the measure. If failure is
-// not nil, the attribute "error" of the entry contains the message of failure.
+// End records a measure that ends now, in the same way as [Place.Record]. End also ends the span of
+// the measure. If failure is not nil, the attribute "error" of the entry contains the message of
+// failure.
 func (p *Place) End(span Opened, name string, start, duration time.Duration, attrs []slog.Attr,
 	failure *Failure) {
 	name = Name(name)

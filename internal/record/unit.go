@@ -11,7 +11,7 @@ import (
 // concurrently.
 //
 // A Unit is never reused, so a late record cannot reach another unit. The storage of a journal is
-// pooled. A unit therefore detaches its journal before the receiver reads the journal.
+// pooled. A unit therefore detaches the journal before the receiver reads the journal.
 type Unit struct {
 	Timeline
 
@@ -53,8 +53,7 @@ type Receiver interface {
 	TakesMarks() MarksTaken
 }
 
-// MarksTaken selects the marks that a [Receiver] wants separately from their spans: see
-// [Finished.Mark].
+// MarksTaken selects the marks that a [Receiver] receives without the span: see [Finished.Mark].
 type MarksTaken uint8
 
 // The marks that a receiver takes by themselves.
@@ -67,7 +66,7 @@ const (
 // A Span is a span of a unit. The tracing system owns the span. The timeline stores the marks of
 // the span until the span has finished.
 type Span interface {
-	// IDs returns the id of the span, of its parent and of its trace. The ids never change.
+	// IDs returns the ids of the span, of the parent span and of the trace. The ids never change.
 	IDs() SpanIDs
 
 	// Marks returns the timeline's data about the marks of the span. Marks always returns the same
@@ -77,11 +76,11 @@ type Span interface {
 	// Size returns the approximate memory size of the finished span in bytes.
 	Size() int
 
-	// Describe returns the description of the finished span for its entry.
+	// Describe returns the data of the finished span for the span's entry.
 	Describe() Description
 }
 
-// A Description describes the entry of a span.
+// A Description contains the data of a finished span for the entry of the span.
 type Description struct {
 	Type       Type
 	Name       string
@@ -89,29 +88,31 @@ type Description struct {
 	Attrs      []slog.Attr // frozen
 }
 
-// NewUnit returns a unit whose entries also reach the observers of t. start is the origin of the
-// unit. A start with a monotonic reading, as from time.Now, defines the origin exactly. An origin
-// out of range becomes the nearest time in range. The range is [MaxTime] around the origin of the
-// process timeline. With a TimelineOptions.Clock, the origin is the current time of this clock.
+// NewUnit returns a new unit. The observers of t also receive the entries of the unit. start is the
+// origin of the unit. A start with a monotonic reading, as from time.Now, defines the origin
+// exactly. An origin out of range becomes the nearest time in range. The range is [MaxTime] around
+// the origin of the process timeline. With a TimelineOptions.Clock, the origin is the current time
+// of this clock.
 //
 // If r is not nil, the journal stores finished spans, and the marks and measures under these spans.
-// After the end of the unit, r receives the journal together with other units: after 64 units, or
-// after 100 ms. r receives a part of the journal earlier in these cases:
+// r receives the journals of ended units together: when 64 units have ended, or after 100 ms. r
+// receives a part of the journal earlier in these cases:
 //
 //   - the journal reaches 512 spans and measures, or 512 KiB
 //   - the journal is 2.5 to 5 s old
 //   - the journals of the process occupy too many bytes
 //   - the program calls [Timeline.FlushUnits]
 //
-// r receives each span that finishes after the end of the unit separately.
+// A span may finish after the end of the unit. r receives each such span separately.
 func (t *Timeline) NewUnit(start time.Time, r Receiver) *Unit {
 	u := new(Unit)
 	t.InitUnit(u, start, r, false)
 	return u
 }
 
-// InitUnit initializes a zero Unit in the caller's memory, like NewUnit. If undecided is true,
-// [Unit.End], [Unit.Export] or [Unit.Discard] later decides about the export of the unit.
+// InitUnit initializes a zero Unit in the caller's memory, in the same way as [Timeline.NewUnit].
+// If undecided is true, the receiver receives the unit only after [Unit.End] or [Unit.Export].
+// After [Unit.Discard], the receiver receives nothing.
 func (t *Timeline) InitUnit(u *Unit, start time.Time, r Receiver, undecided bool) {
 	if undecided {
 		u.fate.Store(fateUndecided)
@@ -128,13 +129,13 @@ func (t *Timeline) InitUnit(u *Unit, start time.Time, r Receiver, undecided bool
 	u.shard = root.units.shards.Near()
 }
 
-// NewChild returns the timeline of a unit without a receiver. The origin is now. Close the timeline
-// at the end of the request.
+// NewChild returns the timeline of a unit without a receiver. The origin of the timeline is the
+// current time. Close the timeline at the end of the request.
 func (t *Timeline) NewChild() *Timeline { return &t.NewUnit(time.Now(), nil).Timeline }
 
-// EndSpan stores a finished span of the unit. The span must not change any more. The entry contains
-// the description of the span, and attrs. attrs must be frozen. If typ is "", EndSpan records no
-// entry.
+// EndSpan stores a finished span of the unit. The span must not change any more. EndSpan also
+// records an entry of type typ with the description of the span, and with attrs. attrs must be
+// frozen. If typ is "", EndSpan records no entry.
 func (u *Unit) EndSpan(s Span, typ Type, attrs []slog.Attr) {
 	k, _ := kindOf(typ)
 	size := Contents(attrs)

@@ -37,7 +37,8 @@ type units struct {
 	endedArmed atomic.Bool
 }
 
-// UnitStats contains counts of the units of a process timeline, and of the units' journals.
+// UnitStats counts the units of a process timeline, the hand-overs of the journals, and the lost
+// marks.
 type UnitStats struct {
 	// Hand-overs before the end of the unit, by cause.
 	LongUnits    uint64 // the journal reached 512 spans and measures, or 512 KiB
@@ -76,7 +77,7 @@ func (us *units) init() {
 	}
 }
 
-// HandOver passes a finished span that belongs to no unit to a receiver.
+// HandOver passes the finished span s to the receiver r. The span s must belong to no unit.
 func (t *Timeline) HandOver(r Receiver, s Span) {
 	j := newJournal()
 	rec := journalRecord{span: s, gets: getsSpan, size: recordSize(s.Size())}
@@ -106,14 +107,17 @@ func (us *units) armEnded() {
 	}
 }
 
-// HandOverEnded delivers all units that ended before the call to the receivers, and waits for the
-// delivery. If ctx ends first, HandOverEnded returns the cause.
+// HandOverEnded passes the journals of all ended units to the receivers, and waits until the
+// receivers return. Units that end after the call may be missing. If ctx ends first, HandOverEnded
+// returns the cause of the end of ctx.
 func (t *Timeline) HandOverEnded(ctx context.Context) error {
 	return t.root.units.flush(ctx, false)
 }
 
-// FlushUnits delivers all spans and records that finished before the call to the receivers, and
-// waits for the delivery. If ctx ends first, FlushUnits returns the cause.
+// FlushUnits passes all finished spans, marks and measures to the receivers, also from open units.
+// Undecided units pass nothing before the end of the unit. FlushUnits waits until the receivers
+// return. Records that finish after the call may be missing. If ctx ends first, FlushUnits returns
+// the cause of the end of ctx.
 func (t *Timeline) FlushUnits(ctx context.Context) error { return t.root.units.flush(ctx, true) }
 
 // flush hands over the retired journals, and with open the finished records of open units.
@@ -167,8 +171,9 @@ func (us *units) deliverEnded() {
 	deliver(lists)
 }
 
-// AbandonUnits hands over the finished records of the units of r. AbandonUnits drops the marks of
-// open spans, and counts these marks as MarksOfOpenSpans.
+// AbandonUnits passes the finished records of the units of r to the receiver r. AbandonUnits drops
+// the records of undecided units. AbandonUnits also drops the marks of open spans, and counts these
+// marks as MarksOfOpenSpans.
 func (t *Timeline) AbandonUnits(r Receiver) {
 	us := &t.root.units
 	for h := range us.shards.All() {

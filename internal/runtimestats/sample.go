@@ -32,7 +32,7 @@ type Sample struct {
 }
 
 // CPU contains CPU times in cores. User, GC, Scavenge and Idle are averages between two garbage
-// collections. The second of the two garbage collections is in the interval.
+// collections. The later garbage collection ended in the interval of the [Sample].
 type CPU struct {
 	// Process is the CPU time of all threads in the interval. Process is NaN if the system cannot
 	// measure CPU time.
@@ -43,8 +43,9 @@ type CPU struct {
 	Idle     float64 // processors of Sample.Processors without work
 }
 
-// A Distribution describes the durations of pauses or waits in the interval of a [Sample]. P50, P99
-// and Max are the upper bounds of buckets, because the runtime counts durations in buckets.
+// A Distribution contains the number of pauses or waits in the interval of a [Sample], and
+// percentiles of the durations. P50, P99 and Max are the upper bounds of buckets, because the
+// runtime counts durations in buckets.
 type Distribution struct {
 	Count         uint64
 	P50, P99, Max time.Duration

@@ -22,14 +22,14 @@ func Scope() instrumentation.Scope {
 	return instrumentation.Scope{Name: Name, Version: version(), SchemaURL: semconv.SchemaURL}
 }
 
-// Tracer returns the tracer of p for the scope.
+// Tracer returns the tracer of p for perfline's scope.
 func Tracer(p trace.TracerProvider) trace.Tracer {
 	s := Scope()
 	return p.Tracer(s.Name, trace.WithInstrumentationVersion(s.Version),
 		trace.WithSchemaURL(s.SchemaURL))
 }
 
-// Meter returns the meter of p for the scope.
+// Meter returns the meter of p for perfline's scope.
 func Meter(p metric.MeterProvider) metric.Meter {
 	s := Scope()
 	return p.Meter(s.Name, metric.WithInstrumentationVersion(s.Version),

@@ -1,4 +1,4 @@
-// Package serve holds the parts that perfline's diagnostic handlers share: [Rate] limits how often
-// clients start recordings, [Servers] ends streams when their server shuts down, and [Data]
-// selects the data that clients may read.
+// Package serve contains the common parts of perfline's diagnostic handlers. [Rate] limits how
+// often clients start recordings. [Servers] ends streams when the server shuts down. [Data] selects
+// the data that clients may read.
 package serve

@@ -14,14 +14,15 @@ type Rate struct {
 	last []time.Time
 }
 
-// NewRate returns a Rate that allows most uses in any minute. A negative number counts as 0.
+// NewRate returns a Rate with a limit for the uses in any minute. The parameter most is the limit.
+// A negative limit counts as 0.
 func NewRate(most int) *Rate { return &Rate{most: max(0, most)} }
 
-// Most returns the number of uses that the Rate allows in any minute.
+// Most returns the largest number of uses that the Rate allows in any minute.
 func (r *Rate) Most() int { return r.most }
 
-// Take counts a use at the time now and returns 0. If the limit is reached, Take counts nothing,
-// and returns the time until the next allowed use.
+// Take counts a use at the time now, and returns 0. If the limit is reached, Take counts nothing,
+// and returns the time to wait until the next allowed use.
 func (r *Rate) Take(now time.Time) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,7 +39,7 @@ func (r *Rate) Take(now time.Time) (wait time.Duration) {
 	}
 }
 
-// Undo removes a use that Take counted at the time at.
+// Undo removes one use that Take counted. The parameter at is the time of the use.
 func (r *Rate) Undo(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,8 +28,8 @@ func (s *Servers) Context(request context.Context) (ctx context.Context, done fu
 	return Until(request, s.context(server))
 }
 
-// Until returns a context that ends when ctx or other ends. If other ends first, the context
-// reports the cause of other. The caller must call done.
+// Until returns a context that ends when the context ctx or the context other ends. If other ends
+// first, the result reports the cause of other. The caller must call done.
 func Until(ctx, other context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unregister := context.AfterFunc(other, func() { cancel(context.Cause(other)) })

@@ -43,16 +43,16 @@ type Record struct {
 	Attrs    []slog.Attr // with nested groups, or with keys joined by dots
 }
 
-// Test creates a timeline, calls open to connect a sink to the timeline, and records entries. t
-// fails unless the entries arrive by these rules:
+// Test creates a timeline, connects a sink to the timeline by the function open, and records
+// entries. The test t fails unless the entries arrive by these rules:
 //
-//   - Every mark and every measure arrives once, with the recorded name, start and duration. The
+//   - Every mark and every measure arrives once, with the recorded name, start and duration. This
 //     rule applies to the process timeline and to timelines of requests, even to closed timelines.
 //   - Entries of one type that one goroutine records arrive in the order of recording.
 //   - Attributes and members of groups arrive. Booleans, numbers and strings arrive as values or as
 //     text. Durations, times and lists may arrive in any form.
-//   - Other entries also arrive after an empty name, a name with invalid UTF-8, or a negative
-//     duration.
+//   - An entry with an empty name, invalid UTF-8 or a negative duration does not stop other
+//     entries.
 func Test(t *testing.T, open func(t *testing.T, tl *observer.Timeline) Sink) {
 	const shown = 5
 	tl := observer.NewTimeline(observer.TimelineOptions{})

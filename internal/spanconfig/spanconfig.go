@@ -17,8 +17,8 @@ const (
 	SamplerArg = "OTEL_TRACES_SAMPLER_ARG"
 )
 
-// ReadSampler returns the sampler that OTEL_TRACES_SAMPLER selects. If configured is not nil,
-// ReadSampler returns configured, but still logs a wrong variable.
+// ReadSampler returns the sampler that OTEL_TRACES_SAMPLER selects. If the parameter configured is
+// not nil, ReadSampler returns this sampler. ReadSampler logs a wrong variable in both cases.
 func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sampler {
 	otherwise := environ.Default(Sampler)
 	if configured != nil {

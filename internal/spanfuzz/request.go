@@ -19,13 +19,13 @@ import (
 // A Client stores the spans that the SDK's exporter uploads. Client implements otlptrace.Client.
 type Client struct{ Sent []*tracepb.ResourceSpans }
 
-// Start implements otlptrace.Client.
+// Start does nothing, and returns nil.
 func (c *Client) Start(context.Context) error { return nil }
 
-// Stop implements otlptrace.Client.
+// Stop does nothing, and returns nil.
 func (c *Client) Stop(context.Context) error { return nil }
 
-// UploadTraces implements otlptrace.Client.
+// UploadTraces appends spans to c.Sent.
 func (c *Client) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans) error {
 	c.Sent = append(c.Sent, spans...)
 	return nil

@@ -25,7 +25,7 @@ type Source struct {
 
 var base = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
-// Byte returns the next byte.
+// Byte returns the next byte of Data. After the last byte, Byte returns 0.
 func (r *Source) Byte() byte {
 	if len(r.Data) == 0 {
 		return 0
@@ -106,7 +106,7 @@ func (r *Source) Time() time.Time {
 	}
 }
 
-// List returns up to 7 values.
+// List returns up to 7 results of f.
 func List[T any](r *Source, f func() T) []T {
 	out := make([]T, r.Below(8))
 	for i := range out {

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// NewContext returns a child context of ctx that carries s. See [Span.Value].
+// NewContext returns a child context of ctx that carries s. The method Value of the child context
+// is [Span.Value].
 func NewContext(ctx context.Context, s *Span) context.Context {
 	if s == nil {
 		return ctx
@@ -19,7 +20,7 @@ type carrier struct {
 	span            *Span
 }
 
-// Value implements [context.Context].
+// Value returns the value for key: see [Span.Value].
 func (c *carrier) Value(key any) any { return c.span.Value(c.Context, key) }
 
 // labelsKey returns the key of runtime/pprof's labels in contexts, or nil if there is none.

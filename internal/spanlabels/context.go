@@ -25,9 +25,9 @@ func fromContext(ctx context.Context) *set {
 	return nil
 }
 
-// Value returns the value for key in a child context of ctx that contains s. Use Value to implement
-// the method Value of a context type. pprof.Do and pprof.WithLabels under such a context add labels
-// to the labels of s. pprof.Do restores the labels of s at the end.
+// Value returns the value for key in a child context of ctx. The child context contains s. Use
+// Value to implement the method Value of a context type. pprof.Do and pprof.WithLabels under such a
+// context add labels to the labels of s. pprof.Do restores the labels of s at the end.
 //
 // Value returns the labels of another span in these cases:
 //

@@ -49,10 +49,10 @@ func users(list []Label) []Label {
 	return slices.DeleteFunc(slices.Clone(list), func(l Label) bool { return isOurs(l.Key) })
 }
 
-// FromText returns the span that the labels identify as text, and the other labels. Use FromText
-// for samples without a label pointer. If an id is missing, zero or not lower-case hexadecimal, ok
-// is false and user is list. The text does not reveal whether the span has ended, or which code set
-// the labels.
+// FromText reads the span from the text of the labels in list, and returns the other labels as
+// user. Use FromText for samples without a label pointer. If an id is missing, zero or not
+// lower-case hexadecimal, ok is false and user is list. The text does not reveal whether the span
+// has ended, or which code set the labels.
 func FromText(list []Label) (traceID trace.TraceID, spanID trace.SpanID, name string, user []Label,
 	ok bool) {
 	var hasTrace, hasSpan bool

@@ -39,7 +39,7 @@ func WrapTracerProvider(tp trace.TracerProvider) *TracerProvider {
 	return p
 }
 
-// Tracer implements [trace.TracerProvider].
+// Tracer returns a tracer that creates spans with the other provider. The spans label goroutines.
 func (p *TracerProvider) Tracer(name string, o ...trace.TracerOption) trace.Tracer {
 	if p.labels == nil {
 		return &tracer{tracer: &forwarding{provider: p, name: name, options: o}}
@@ -47,8 +47,8 @@ func (p *TracerProvider) Tracer(name string, o ...trace.TracerOption) trace.Trac
 	return &tracer{tracer: p.provider.Tracer(name, o...)}
 }
 
-// UnlabelledSpans returns the number of spans that lost the label before the end. Spans lose the
-// label when more than 16 384 spans are open.
+// UnlabelledSpans returns the number of spans that lost the label before the end of the span. An
+// open span may lose the label when more than 16 384 spans are open.
 func (p *TracerProvider) UnlabelledSpans() uint64 {
 	if p.labels == nil {
 		return 0
@@ -57,8 +57,8 @@ func (p *TracerProvider) UnlabelledSpans() uint64 {
 }
 
 // Stop ends the labels of open spans. New spans label no goroutine. The tracers still create spans.
-// Stop removes the span processor from the other provider, like the Shutdown of that provider.
-// Further calls do nothing.
+// Stop removes the span processor from the other provider. The Shutdown of the other provider also
+// ends the labels and removes the span processor. Further calls of Stop do nothing.
 func (p *TracerProvider) Stop() {
 	if p.labels == nil {
 		return
@@ -114,7 +114,7 @@ func (l *labeller) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// OnEnd ends the label of s. The label belongs to the goroutine that started s.
+// OnEnd ends the label of s. [Span.End] documents the effect on the goroutine.
 func (l *labeller) OnEnd(s sdktrace.ReadOnlySpan) {
 	if l.used.Load() {
 		l.open.Take(s.SpanContext()).End(s.Name())
@@ -131,5 +131,5 @@ func (l *labeller) Shutdown(context.Context) error {
 	return nil
 }
 
-// ForceFlush implements [sdktrace.SpanProcessor].
+// ForceFlush does nothing, and returns nil.
 func (*labeller) ForceFlush(context.Context) error { return nil }

@@ -6,7 +6,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// A Selection selects the spans that the samples of a profiler name. See profiling.Selection.
+// A Selection selects spans. The samples of a profiler contain the names and ids of the selected
+// spans. See profiling.Selection.
 type Selection uint8
 
 // The selections.

@@ -17,7 +17,7 @@ import (
 //
 // A Span requires only one allocation. The first field is a set of labels in the layout of the
 // runtime. When runtime/pprof merges the set with labels of the program, the new strings still
-// point into text. If the layout of labels is unknown, runtime/pprof creates the labels.
+// point into the field text. If the layout of labels is unknown, runtime/pprof creates the labels.
 type Span struct {
 	set
 	own [3]Label // the list of a span on a goroutine without other labels
@@ -48,8 +48,8 @@ const (
 )
 
 // Set labels the calling goroutine with a new span until [Span.End]. If root is true, the span is a
-// local root, without a parent in this process. The caller must not call Set for unsampled spans.
-// Set returns nil in these cases:
+// local root, without a parent in this process. Do not call Set for unsampled spans. Set returns
+// nil in these cases:
 //
 //   - No profiler needs labels. In this case, Set only reads a counter.
 //   - The labels of the goroutine are already correct for the span.
@@ -197,7 +197,8 @@ func (s *Span) over(before *set, below *Span) {
 // the end, or "" for an unknown name. End changes labels only on the goroutine that called Set.
 // Further calls do nothing.
 //
-// End skips the labels of ended spans, and of spans above s that other goroutines ended.
+// If an outer span has ended, End restores the labels of the nearest open outer span. If other
+// goroutines ended inner spans, End also replaces the labels of these inner spans.
 func (s *Span) End(name string) {
 	if s != nil {
 		s.end(goruntime.Nanotime(), name)
@@ -328,7 +329,8 @@ func (s *Span) forget() {
 // the sample. at is the time of the sample in nanoseconds on the runtime's monotonic clock. The
 // caller must not change user.
 //
-// One span set the labels. The result depends on the state of this span at the time of the sample:
+// One span set the labels of the sample. The result depends on the state of this span at the time
+// of the sample:
 //
 //   - If the span was open, Resolve returns the span.
 //   - If the span had ended on the goroutine that began the span, Resolve returns nil. The sampled
@@ -358,5 +360,6 @@ func Resolve(tag unsafe.Pointer, at int64) (s *Span, user []Label) {
 // Innermost returns the active span of the calling goroutine, or nil.
 func Innermost() *Span { return find(current()).nearest(goroutine()) }
 
-// Tag returns the label pointer of the calling goroutine, as in samples.
+// Tag returns the label pointer of the calling goroutine. The samples of the goroutine contain the
+// same pointer.
 func Tag() unsafe.Pointer { return goruntime.Labels() }

@@ -24,8 +24,8 @@ func Start(ctx context.Context, tracer trace.Tracer, name string,
 	return NewContext(ctx, label), span, label
 }
 
-// Without returns a context for a span that starts after the work of the span. [Set] labels no
-// goroutine for a span that starts with exactly this context.
+// Without returns a context for a span that the program starts after the span's work. If a span
+// starts with exactly this context, [Set] labels no goroutine.
 func Without(ctx context.Context) context.Context { return without{ctx} }
 
 type without struct {

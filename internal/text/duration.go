@@ -30,8 +30,8 @@ func digits(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-// Length formats d for a sentence, such as "18 ms" or "1.5 s". The result contains one decimal from
-// 1 to 10 ms and from 1 to 10 s. Other results are whole numbers.
+// Length formats d for a sentence, such as "18 ms" or "1.5 s". The result contains one decimal
+// place if d is from 1 to 10 ms or from 1 to 10 s. Other results are whole numbers.
 func Length(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

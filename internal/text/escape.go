@@ -8,7 +8,8 @@ import (
 )
 
 // Escape returns s with codes such as \u200b in place of invisible characters. Invisible characters
-// may control a terminal or mislead a reader. Escape does not replace the characters in keep.
+// may control a terminal or mislead a reader. The parameter keep lists invisible characters that
+// remain.
 func Escape(s, keep string) string {
 	var b strings.Builder
 	for _, r := range s {

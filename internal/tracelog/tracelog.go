@@ -1,8 +1,13 @@
-// Package tracelog logs spans in the execution trace of package runtime/trace, and reads these
-// notes. A local root is a task of its tracer, with a log message at its start and at its end. So
-// has a span on another goroutine than its parent. All other spans are inner spans, because their
-// goroutine works for the request anyway: one message at the end, or none for a short span. Regions
-// of runtime/trace belong to one goroutine, but spans do not.
+// Package tracelog logs spans in the execution trace of package runtime/trace. A note is a log
+// message of this package. [Parse] reads the notes of a trace.
+//
+//   - A local root is a task of the trace. One note reports the start, and one note reports the
+//     end.
+//   - A span may run on another goroutine than the parent span. Such a span has the same two notes.
+//   - All other spans are inner spans, because the goroutine already works for the request. One
+//     note reports the end of an inner span. A short inner span has no note: see [ShortestInner].
+//
+// Regions of runtime/trace belong to one goroutine, but spans do not.
 package tracelog
 
 import (
@@ -83,8 +88,8 @@ func Inner(id trace.SpanID, goroutine uint64, start, end int64, name string) {
 }
 
 // CPU logs the CPU time of the process. CPU logs nothing if the CPU time is unknown. The runtime
-// may report a goroutine as running although no processor executes the goroutine. Two notes show
-// such times, and the cause.
+// may report a goroutine as running although no processor executes the goroutine. A reader of the
+// trace compares two notes to find such times and the cause.
 func CPU(u cputime.Usage) {
 	if u.Process <= 0 {
 		return
@@ -120,7 +125,7 @@ func write(ctx context.Context, category string, message []byte, name string, bu
 	buffers.Put(buffer)
 }
 
-// A Kind is the kind of a note.
+// A Kind is the kind of a note, such as the start or the end of a span.
 type Kind int
 
 // The kinds of notes.

@@ -8,9 +8,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Table stores a pointer for each open span. A Table stores at most [Max] pointers. The zero
-// value is an empty table. Several goroutines may call the methods at the same time. Random bytes
-// of the span id select the shard and the list.
+// A Table stores a value for each open span, usually a pointer. A Table stores at most [Max]
+// values. The zero value of Table is an empty table. Several goroutines may call the methods at the
+// same time.
+//
+// Random bytes of the span id select the shard and the list.
 type Table[T any] struct {
 	shards  [shards]shard[T]
 	evicted atomic.Uint64
@@ -87,8 +89,9 @@ func (s *shard[T]) remove(at **entry[T]) T {
 	return v
 }
 
-// Put stores v for a span. Put returns the earlier value of the span, or the zero value. Without
-// room for a new span, Put evicts another span and returns the value of the evicted span.
+// Put stores v for a span. If the table contains an earlier value of the span, Put replaces and
+// returns the earlier value. If the table is full, Put evicts another span and returns the value of
+// the evicted span. Otherwise, Put returns the zero value of T.
 func (t *Table[T]) Put(sc trace.SpanContext, v T) (out T) {
 	k := keyOf(sc)
 	s := t.shard(k)
@@ -116,7 +119,8 @@ func (s *shard[T]) evict(list byte) T {
 	return s.remove(&s.lists[list])
 }
 
-// Get returns the value of a span, or the zero value.
+// Get returns the value of a span. If the table does not contain the span, Get returns the zero
+// value of T.
 func (t *Table[T]) Get(sc trace.SpanContext) (v T) {
 	k := keyOf(sc)
 	s := t.shard(k)
@@ -128,7 +132,8 @@ func (t *Table[T]) Get(sc trace.SpanContext) (v T) {
 	return v
 }
 
-// Take removes and returns the value of a span, or returns the zero value.
+// Take removes and returns the value of a span. If the table does not contain the span, Take
+// returns the zero value of T.
 func (t *Table[T]) Take(sc trace.SpanContext) (v T) {
 	k := keyOf(sc)
 	s := t.shard(k)

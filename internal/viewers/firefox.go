@@ -23,26 +23,27 @@ const (
 // WriteFirefox writes a session in the Firefox Profiler's processed profile format, version 61.
 // Perfetto shows the samples of the file from version 55 on, and the markers from version 56 on.
 //
-//   - Timelines: each timeline is a thread. The tid is the timeline's ID. The pid of all timelines
-//     of a frame is the pid of the frame's first timeline, the main thread. Therefore viewers show
-//     parallel work of a request below the request. The name of a lane ends in the lane's number,
-//     counted from 1.
-//   - Events: each event except Samples is a marker with the event's name. Mark and Server are
-//     instants, and other types are intervals. The payload contains the event's details, and the
-//     trace and the span of the timeline. For events with children, the payload contains the self
-//     time. The key of a detail in a group is "group.key".
+//   - Timelines: each timeline is a thread. The tid is the timeline's ID. All timelines of a frame,
+//     such as a request, are threads of the same process. The pid is the ID of the frame's first
+//     timeline, the main thread. Therefore viewers show the parallel work of a request below the
+//     request. The names of parallel timelines end in a number, counted from 1.
+//   - Events: each event is a marker with the event's name, except for events of type Samples.
+//     Events of types Mark and Server are instants, and events of other types are intervals. The
+//     payload contains the event's details, and the trace and the span of the timeline. If the
+//     event has children, the payload also contains the event's self time. The key of a detail in a
+//     group is "group.key".
 //   - Keys: WriteFirefox adds the prefix "attr." to a key that viewers reserve, such as "type". A
 //     key may appear with values of several kinds. WriteFirefox then adds a suffix for the later
 //     kinds, as in "n (integer)". A type of event shows the first 100 keys.
 //   - Samples: the weight of a sample is the time that the sample represents. Samples of CPU time
 //     also show the CPU's load. The category of the innermost frame is the sample's marker. A
 //     sample without a stack shows the frame "[no stack]".
-//   - results contains the waits of requests in the session, from execution traces. Each goroutine
-//     of such a request is a thread of the request's process, below the timelines. Markers show the
-//     goroutine's states by kind. The payload contains the function, the stack, and the function
-//     that ended the wait or used the processor. One marker states the cause of the request's
-//     duration in a sentence. The file omits samples that contradict the states: see
-//     waiting.Agrees.
+//   - Waits: the parameter results contains the waits of requests in the session, from execution
+//     traces. Each goroutine of such a request is a thread of the request's process, below the
+//     timelines. Markers show the goroutine's states by kind. The payload contains the function,
+//     the stack, and the function that ended the wait or used the processor. One marker states the
+//     cause of the request's duration in a sentence. The file omits samples that contradict the
+//     states: see waiting.Agrees.
 //   - Times are milliseconds since the session's start. If an entry started earlier, times count
 //     from the earliest start, because viewers reject negative times. The file contains the start
 //     of profiling on the same axis.

@@ -22,15 +22,16 @@ import (
 //   - The request is a process. The threads are the threads of spans in [WriteRequestFirefox]. A
 //     span is a complete event, and a mark is an instant on the span's thread. Attributes are
 //     arguments.
-//   - With q.Waits, each goroutine is a further thread. States are complete events. Arguments name
-//     the function, and the function that ended a wait. The argument "cause" of the request
-//     contains the sentence about the cause of the duration.
-//   - Samples are V8's profile events on the thread of the span. A sample shows a moment, because
-//     the format cannot express weights. t may be nil.
+//   - If q.Waits is not nil, each goroutine is a further thread, and each state is a complete
+//     event. The arguments of a state contain the names of the function and of the function that
+//     ended a wait. The argument "cause" of the request contains a sentence about the cause of the
+//     request's duration.
+//   - The samples of t are V8's profile events on the thread of the span. A sample shows a moment,
+//     because the format cannot express weights. If t is nil, the file contains no samples.
 //   - Times are microseconds since the earliest start, usually the request's start. The field
 //     otherData contains the absolute time of the first moment, and the note on hidden functions.
 //
-// Texts, memory and errors are as in [WriteFirefox].
+// [WriteFirefox] documents the rules for texts, memory and errors.
 func WriteRequestPerfetto(w io.Writer, q requests.Request, t *profile.Trace) error {
 	return writePerfetto(w, newRequestRecording(q, t), q.Waits)
 }

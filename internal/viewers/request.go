@@ -23,15 +23,16 @@ import (
 //
 //   - The request is a process. Spans are markers, and marks are instants. Spans of one thread are
 //     nested. A span that overlaps a sibling, or ends after the parent, occupies a further thread.
-//   - Each sample of the request in t is on the thread of the sample's span: see
-//     [requests.Samples]. t may be nil.
-//   - With q.Waits, each goroutine is a thread that shows the goroutine's states.
+//   - A sample of the request in t appears on the thread of the sample's span: see
+//     [requests.Samples]. If t is nil, the file contains no samples.
+//   - If q.Waits is not nil, each goroutine is a thread that shows the goroutine's states.
 func WriteRequestFirefox(w io.Writer, q requests.Request, t *profile.Trace) error {
 	return writeFirefox(w, newRequestRecording(q, t), q.Waits)
 }
 
-// WriteRequestSpeedscope writes one request in the format of [WriteSpeedscope]. The lanes of spans
-// equal the threads of [WriteRequestFirefox]. t may be nil.
+// WriteRequestSpeedscope writes one request in the format of [WriteSpeedscope]. The spans of one
+// profile are the spans of one thread in [WriteRequestFirefox]. If t is nil, the file contains no
+// samples.
 func WriteRequestSpeedscope(w io.Writer, q requests.Request, t *profile.Trace) error {
 	return writeSpeedscope(w, newRequestRecording(q, t))
 }
@@ -98,7 +99,7 @@ func (r *requestRecording) Since(s profile.Sample) time.Duration {
 	return r.trace.Origin.Add(s.Timestamp).Sub(r.q.Root.Start)
 }
 
-// Stats counts spans and marks as entries.
+// Stats returns the counts of the request. The field Entries counts spans and marks.
 func (r *requestRecording) Stats() sessions.Stats {
 	stats := sessions.Stats{Dropped: uint64(max(0, r.q.Dropped))}
 	for _, events := range r.events {

@@ -17,18 +17,18 @@ import (
 //
 //   - The first profile contains all samples in order of time. The weight of a sample is the time
 //     that the sample represents.
-//   - Each further profile contains the events of a timeline. Speedscope's "Time Order" shows the
-//     waits and calls of a request. "Left Heavy" and "Sandwich" sum up the measures. Samples events
-//     show the code below each measure, as an estimate. The profile's name contains the trace id
-//     and the start.
+//   - Each further profile contains the events of one timeline. Speedscope's view "Time Order"
+//     shows the waits and calls of a request. The views "Left Heavy" and "Sandwich" sum up the
+//     measures. Events of type Samples show the code that ran during each measure, as an estimate.
+//     The profile's name contains the trace id and the start.
 //
 // The file omits marks and details, because speedscope cannot show marks and details. If an event
 // outlives the enclosing event, WriteSpeedscope cuts the event at the end of the enclosing event.
 // Sessions contain no such events.
 //
 // The format repeats the whole stack for each sample: 1e6 samples of 500 functions occupy 2 GB.
-// Times are nanoseconds since the session's start. Texts, running time, memory and errors are as in
-// [WriteFirefox].
+// Times are nanoseconds since the session's start. [WriteFirefox] documents the rules for texts,
+// running time, memory and errors.
 func WriteSpeedscope(w io.Writer, s *sessions.Session) error { return writeSpeedscope(w, s) }
 
 func writeSpeedscope(w io.Writer, s recording) error {

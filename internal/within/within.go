@@ -1,7 +1,7 @@
 // Package within flushes and shuts down the program's exporters, processors, readers and recorders.
-// Their code may panic, hang, or end its goroutine. Even then, the program goes on, and a caller
-// waits no longer than its context and a grace. For code that runs at each request, see
-// [record.Timeline.Try].
+// The code of the program may panic, hang, or end the goroutine. Even then, the caller waits at
+// most until the context ends and a grace period has passed. For code that runs at each request,
+// see [record.Timeline.Try].
 package within
 
 import (
@@ -81,12 +81,13 @@ func Begin(ctx context.Context, grace time.Duration) *Run {
 
 // Do calls f with the context of the run, on a new goroutine. Do waits until f returns or the run
 // ends. Do adds an error to the errors of the run in these cases:
+//
 //   - f returns an error.
 //   - f panics.
 //   - f ends the goroutine.
 //   - f does not return before the end of the run. The error wraps [ErrAbandoned].
 //
-// The text of an error begins with the argument what, except for an error that f returns.
+// The text of an error begins with the parameter what, except for an error that f returns.
 func (r *Run) Do(what string, f func(context.Context) error) {
 	err := r.wait(what, start(r.ctx, what, f))
 	r.mu.Lock()
@@ -134,9 +135,9 @@ type Once struct {
 }
 
 // Do calls f with ctx at the first call of Do. Later calls of Do wait for the end of f. Each call
-// returns the error of f. Do waits at most until ctx ends and grace has passed. If f still runs, Do
-// returns an error that wraps [ErrAbandoned]. If f calls Do with the context of f, Do returns nil
-// at once, because f cannot wait for f.
+// returns the error of f. Do waits at most until ctx ends and grace has passed. If f still runs
+// then, Do returns an error that wraps [ErrAbandoned]. If f calls Do with the context of f, Do
+// returns nil at once, because f cannot wait for f.
 func (o *Once) Do(ctx context.Context, grace time.Duration, what string,
 	f func(context.Context) error) error {
 	if ctx.Value(onceKey{o}) != nil {

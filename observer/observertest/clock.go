@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// A Clock is a timeline's clock that a test advances. Use the method Now as TimelineOptions.Clock.
-// The zero Clock shows the timeline's origin. A Clock is safe for concurrent use.
+// A Clock is a clock of a timeline. The time changes only when a test calls Advance. Set
+// TimelineOptions.Clock to the method Now. A zero Clock starts at the timeline's origin. A Clock is
+// safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex // guards now
 	now time.Duration
 }
 
-// Now returns the time since the timeline's origin.
+// Now returns the time of the clock, as a duration since the timeline's origin.
 func (c *Clock) Now() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

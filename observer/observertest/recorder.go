@@ -10,10 +10,10 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A Recorder records the entries of Timeline and of all child timelines. A Recorder does not record
-// garbage collections ([observer.GC]). A Recorder is safe for concurrent use. Timeline runs no
-// tasks in the background. Other observers receive entries only when the test calls Entries, Names,
-// Reset or Timeline.Deliver.
+// A Recorder records the entries of the field Timeline and of all child timelines. A Recorder does
+// not record garbage collections ([observer.GC]). A Recorder is safe for concurrent use. The
+// timeline runs no tasks in the background. Other observers receive entries only when the test
+// calls Entries, Names, Reset or Timeline.Deliver.
 type Recorder struct {
 	Timeline *observer.Timeline
 	Clock    *Clock // of the timeline; the test moves it; nil for [NewTimedRecorder]
@@ -22,13 +22,15 @@ type Recorder struct {
 	entries []observer.Entry
 }
 
-// NewRecorder returns a Recorder with a Clock that the test advances.
+// NewRecorder returns a Recorder with a new timeline. The test advances the timeline's clock, the
+// field Clock.
 func NewRecorder() *Recorder {
 	clock := &Clock{}
 	return newRecorder(clock, clock.Now)
 }
 
-// NewTimedRecorder returns a Recorder that uses the monotonic clock.
+// NewTimedRecorder returns a Recorder with a new timeline that uses the monotonic clock. The field
+// Clock is nil.
 func NewTimedRecorder() *Recorder { return newRecorder(nil, nil) }
 
 func newRecorder(clock *Clock, now func() time.Duration) *Recorder {
@@ -50,7 +52,8 @@ func newRecorder(clock *Clock, now func() time.Duration) *Recorder {
 	return r
 }
 
-// Context returns a child of parent. Package marks records on r's timeline under this context.
+// Context returns a child context of parent. With this context, the functions of package marks
+// record on r's timeline.
 func (r *Recorder) Context(parent context.Context) context.Context {
 	return observer.NewContext(parent, r.Timeline)
 }
@@ -70,7 +73,7 @@ func (r *Recorder) Entries(f ...observer.Filter) []observer.Entry {
 	return out
 }
 
-// Names returns the names of the entries of type typ, in the order of Entries.
+// Names returns the names of the entries of type typ, in the order that [Recorder.Entries] uses.
 func (r *Recorder) Names(typ observer.Type) []string {
 	var names []string
 	for _, e := range r.Entries(observer.Filter{Type: typ}) {

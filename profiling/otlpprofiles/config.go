@@ -13,9 +13,9 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// Config configures [New]. A set field overrides the corresponding variable. With the zero value,
-// the variables of OpenTelemetry configure the exporter. Only variables configure TLS, timeouts and
-// compression.
+// Config configures an exporter of [New]. A set field overrides the corresponding environment
+// variable. With the zero value, the variables of OpenTelemetry configure the exporter. Only
+// variables configure TLS, timeouts and compression.
 type Config struct {
 	// Endpoint is the base URL of the receiver, such as "http://localhost:4317". For HTTP, the
 	// exporter adds "/v1development/profiles" to a URL without a path. Without the field and the
@@ -65,9 +65,9 @@ func (c Config) text() string {
 		c.LeakInterval, c.Spans, c.QueueBytes)
 }
 
-// Format prints the fields without secrets, for every verb. A struct that embeds a Config inherits
-// Format. Such a struct needs a separate Format method to print the other fields.
+// Format prints the fields of c without secrets, for every formatting verb. A struct that embeds a
+// Config inherits Format. To print other fields of such a struct, define another Format method.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
-// MarshalText returns the text that Format prints, for encoding/json and log/slog.
+// MarshalText returns the text that Format prints. encoding/json and log/slog call MarshalText.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.text()), nil }

@@ -9,16 +9,17 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// New returns an exporter. The exporter does nothing before the method Start is called. Set the
-// field ProfileExporter of perfline.Config to the exporter: perfline.Start then calls Start.
+// New returns an exporter that sends profiles over OTLP. The exporter does nothing until Start is
+// called. Set the field ProfileExporter of perfline.Config to the exporter. perfline.Start then
+// calls the exporter's Start method.
 //
-// Start checks c. An error of Start names the field or the variable, the value and the rule. If a
-// wrong variable can be ignored, Start logs the variable and uses the default. c.Logger overrides
-// the logger of Start.
+// The exporter's Start method checks c. The error names the field or the variable, the value and
+// the rule. If an invalid variable can be ignored, Start logs the variable and uses the default.
+// c.Logger overrides the logger that Start receives.
 //
-// The exporter sends a profile of each kind every [Config].Interval. Profiles of leaked goroutines
-// follow every [Config].LeakInterval. A profile contains one sample type. Therefore a heap profile
-// counts as up to four profiles in Stats.
+// The exporter sends a profile of each kind every [Config].Interval. The interval for profiles of
+// leaked goroutines is [Config].LeakInterval. An OTLP profile contains one sample type. Therefore a
+// heap profile counts as up to four profiles in the exporter's Stats.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c)) }
 
 func receiver(c Config) continuous.Receiver {
@@ -78,10 +79,11 @@ func (s *sink) Runtime(r continuous.Runtime) error { return s.encoder.runtime(r,
 
 func (s *sink) add(r request) { s.queue.Add(&r) }
 
-// Count returns the number of profiles.
+// Count returns the number of profiles in the request r.
 func (r *request) Count() int { return r.count }
 
 func (r *request) Bytes() int { return len(r.body) }
 
-// Request returns Bytes. A request is sent alone, because two requests would need one dictionary.
+// Request returns the length of the request in bytes. The queue sends each request alone, because
+// two joined requests would need one common dictionary.
 func (r *request) Request() int { return r.Bytes() }

@@ -9,11 +9,10 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// A Builder builds a trace from samples. Only one goroutine may use a Builder at a time.
+// A Builder builds a [Trace] from samples. Only one goroutine may use a Builder at a time.
 //
-// The builder identifies a call by the pointer. Use one table of calls for all samples: equal calls
-// with different pointers cost a look-up and memory each. A call must not change after Add. Add
-// looks up each frame of a sample. For a known stack, Add stores only the sample.
+// The builder identifies each [Call] of a stack by the pointer. Use equal pointers for equal calls:
+// each further pointer costs a look-up and memory. The program must not change a call after Add.
 type Builder struct {
 	t    Trace
 	keep func(*Call) bool // nil keeps all calls
@@ -35,8 +34,8 @@ type callSite struct {
 	call   *Call
 }
 
-// NewBuilder returns an empty Builder. keep reports whether the trace contains a call. The builder
-// calls keep once for each call. A nil keep accepts all calls.
+// NewBuilder returns an empty Builder. The function keep returns false for calls that the trace
+// must not contain. The builder invokes keep once for each *Call. A nil keep accepts all calls.
 func NewBuilder(keep func(*Call) bool) *Builder {
 	return &Builder{
 		keep: keep, children: map[callSite]int32{}, calls: map[*Call]int{}, stacks: map[Stack]int{},
@@ -45,9 +44,10 @@ func NewBuilder(keep func(*Call) bool) *Builder {
 	}
 }
 
-// Add records a sample with a stack, innermost call first. The caller chooses the clock of
-// s.Timestamp. s.ContextID must be [None] or a result of [Builder.Context]. Add sets s.StackID. If
-// the stack contains more than 2 048 calls, Add drops the outermost calls and sets s.Truncated.
+// Add adds the sample s with the given stack. The first element of stack is the innermost call.
+// s.Timestamp may be a time of any clock. s.ContextID must be [None] or a result of
+// [Builder.Context]. Add sets s.StackID. For a known stack, Add stores only the sample. If the
+// stack contains more than 2 048 calls, Add drops the outermost calls and sets s.Truncated.
 func (b *Builder) Add(stack []*Call, s Sample) {
 	depth := min(len(stack), maxDepth)
 	s.Truncated = s.Truncated || depth < len(stack)
@@ -77,7 +77,7 @@ func (b *Builder) Add(stack []*Call, s Sample) {
 	b.t.Samples = append(b.t.Samples, s)
 }
 
-// Stats returns the counts Samples, Truncated and Filtered of the samples so far. The other fields
+// Stats counts the added samples in the fields Samples, Truncated and Filtered. The other fields
 // are zero.
 func (b *Builder) Stats() Stats { return b.t.Stats }
 
@@ -126,11 +126,12 @@ func intern[T comparable](ids map[T]int, list *[]T, v T) int {
 	return id
 }
 
-// Context returns the id of the context that key identifies. For example, key is the pointer to the
-// labels of a goroutine. key must be comparable. The builder calls describe once for each key.
-// Context returns [None] if key is nil, or if the context contains no span and no labels.
+// Context returns the id of a [SampleContext], for Sample.ContextID. The comparable value key
+// identifies the context. For example, key is the pointer to the labels of a goroutine. For a new
+// key, the builder calls describe once to get the context. Context returns [None] if key is nil, or
+// if the context contains no span and no labels.
 //
-// The builder references all keys. Therefore no other object reuses the address of a key.
+// The builder stores all keys. Therefore no other object reuses the address of a key.
 func (b *Builder) Context(key any, describe func(key any) SampleContext) int {
 	if key == nil {
 		return None
@@ -177,9 +178,10 @@ func (c *SampleContext) text() string {
 	return string(b)
 }
 
-// Trace returns the trace of the samples. The caller must not use the builder afterwards. endName
-// receives the key of a context, and returns the name at the end of the span. If the name is
-// unknown or unchanged, endName returns "". A nil endName changes no names.
+// Trace returns a trace of all added samples, sorted by time. The caller must not use the builder
+// afterwards. The function endName returns the name at the end of a span. The argument of endName
+// is the key of the span's context. If the name is unknown or unchanged, endName returns "". A nil
+// endName changes no names.
 func (b *Builder) Trace(endName func(key any) string) *Trace {
 	if b.unsorted {
 		slices.SortStableFunc(b.t.Samples,

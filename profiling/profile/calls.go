@@ -1,7 +1,7 @@
 package profile
 
-// WithCalls returns a trace without the calls that keep rejects. WithCalls calls keep once for each
-// line of a function. The caller must set the field Modules of the returned trace.
+// WithCalls returns a copy of t without the calls for which keep returns false. WithCalls invokes
+// keep once for each different call. The caller must set the field Modules of the returned trace.
 func (t *Trace) WithCalls(keep func(*Call) bool) *Trace {
 	b := NewBuilder(keep)
 	table := map[Call]*Call{}

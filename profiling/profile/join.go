@@ -1,9 +1,9 @@
 package profile
 
-// Join joins the parts of one profiler into one trace. The parts are results of
-// profiling.Profiler.TakeTrace and Stop, in the order of the calls. Join adds up the counts and
-// CPUTime. Join copies Started from the first part, and the other descriptions from the last part.
-// Join does not change the parts.
+// Join joins several traces of one profiler into one trace. The parts are results of
+// profiling.Profiler.TakeTrace and Stop, in the order of the calls. Join adds up the counts of
+// Stats, and CPUTime. Join copies Started from the first part, and the other fields, such as Engine
+// and SampleCost, from the last part. Join does not change the parts.
 func Join(parts ...*Trace) *Trace {
 	b := NewBuilder(nil)
 	places := map[place]int32{} // ids, from 1

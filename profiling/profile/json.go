@@ -10,12 +10,13 @@ import (
 	"github.com/perfline/perfline/internal/record"
 )
 
-// WriteJSON writes the resources, frames, stacks and samples as JS Self-Profiling defines. Times
-// are in milliseconds. WriteJSON omits members without a value. If an id is out of range, WriteJSON
-// returns an error and writes nothing. Samples out of order cause the same error. WriteJSON uses a
-// buffer of 64 KiB for a trace of any length.
+// WriteJSON writes the trace to w in the JSON format of JS Self-Profiling: resources, frames,
+// stacks and samples. Times are in milliseconds. WriteJSON omits members without a value. If an id
+// is out of range, WriteJSON returns an error and writes nothing. WriteJSON also returns an error
+// if the samples are not in the order of time. WriteJSON uses a buffer of 64 KiB for a trace of any
+// length.
 //
-// A reader can restore times of up to 26 days (2^51 ns) to the nanosecond. Longer times lose
+// A reader can restore the exact nanosecond of times up to 26 days (2^51 ns). Longer times lose
 // precision, because the writer and the reader both round a float64.
 func (t *Trace) WriteJSON(w io.Writer) error {
 	if err := t.check(); err != nil {
@@ -30,8 +31,8 @@ func (t *Trace) WriteJSON(w io.Writer) error {
 	return b.Flush() // with the first error of b
 }
 
-// MarshalJSON returns the JSON of [Trace.WriteJSON]. Use WriteJSON for a long trace, because
-// MarshalJSON stores the whole JSON in memory.
+// MarshalJSON returns the JSON that [Trace.WriteJSON] writes. Use WriteJSON for a long trace,
+// because MarshalJSON stores the whole JSON in memory.
 func (t Trace) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	err := t.WriteJSON(&b)

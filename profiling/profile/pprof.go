@@ -10,8 +10,8 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// WritePprof writes the profile of [Trace.Pprof] for go tool pprof. The format is gzipped protocol
-// buffers.
+// WritePprof writes the trace to w as a profile for go tool pprof. The format is gzipped protocol
+// buffers. [Trace.Pprof] documents the profile and the errors.
 func (t *Trace) WritePprof(w io.Writer) error {
 	p, err := t.Pprof()
 	if err != nil {
@@ -21,20 +21,21 @@ func (t *Trace) WritePprof(w io.Writer) error {
 }
 
 // Pprof converts the trace to a profile for go tool pprof. If an id is out of range or the samples
-// are out of order, Pprof returns an error. The memory depends on the number of different stacks
-// and contexts.
+// are out of order, Pprof returns an error. The memory of the profile depends on the number of
+// different stacks and contexts.
 //
 //   - The values of a CPU trace are samples/count and cpu/nanoseconds, as in runtime/pprof. The
 //     values of a wall-clock trace are samples/count and wall/nanoseconds.
 //   - Samples with equal lines and an equal context become one sample of the profile.
-//   - The profile contains a line number if the trace contains the line number.
+//   - The profile contains the line numbers that the trace contains.
 //   - The labels span_id, span_name and trace_id identify the span. These labels replace labels of
 //     the program with the same keys.
 //   - Pprof drops labels with an empty key or an empty value. The format cannot store such labels.
 //   - A sample without a stack contains the function [NoStack]. Therefore the profile contains the
 //     whole time.
-//   - A comment of the profile reports how long other code used the CPU profiler.
-//   - Another comment reports hidden functions, and counts the samples without a stack.
+//   - A comment of the profile reports how long other code used the runtime's CPU profiler.
+//   - Another comment reports that functions are hidden, with the number of samples without a
+//     stack.
 //
 // Samples of the profile share lists of locations and maps of labels. Before you change samples,
 // copy the profile.

@@ -4,9 +4,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Select returns a trace of the samples that keep accepts. The returned trace contains only the
-// stacks, frames, resources and contexts of these samples. Select copies the other fields from t.
-// Select calls keep once for each sample, in the order of the samples.
+// Select returns a trace of the samples for which keep returns true. The returned trace contains
+// only the stacks, frames, resources and contexts of these samples. Select copies the other fields
+// from t. Select calls keep once for each sample, in the order of the samples.
 func (t *Trace) Select(keep func(Sample) bool) *Trace {
 	selected := *t
 	selected.Samples = nil
@@ -19,15 +19,17 @@ func (t *Trace) Select(keep func(Sample) bool) *Trace {
 	return &selected
 }
 
-// OfTrace returns a trace of the samples that name a span of the distributed trace id.
+// OfTrace returns a trace of the samples that name a span of one distributed trace. The parameter
+// id is the id of the distributed trace.
 func (t *Trace) OfTrace(id trace.TraceID) *Trace {
 	return t.Select(func(s Sample) bool {
 		return s.ContextID != None && t.Contexts[s.ContextID].TraceID == id
 	})
 }
 
-// OfSpan returns a trace of the samples that name the span id. The samples of child spans are not
-// included. No sample names a measure of marks.Time. Call requests.Samples for a measure.
+// OfSpan returns a trace of the samples that name the span with the given id. The trace does not
+// contain the samples of child spans. No sample names a measure of marks.Time. Call
+// requests.Samples for such a measure.
 func (t *Trace) OfSpan(id trace.SpanID) *Trace {
 	return t.Select(func(s Sample) bool {
 		return s.ContextID != None && t.Contexts[s.ContextID].SpanID == id

@@ -10,11 +10,11 @@ import (
 // None is the id in place of a missing stack, context, parent or resource.
 const None = -1
 
-// A Trace contains the samples of a profiler. See JS Self-Profiling, The ProfilerTrace Dictionary.
-// The engine, the spans and the lines are additions to the specification.
+// A Trace contains the samples of a profiler, with the stacks, functions and spans that the samples
+// reference. See JS Self-Profiling, The ProfilerTrace Dictionary. The specification does not define
+// the engine, the spans and the lines.
 //
-// The traces of a profiler obey the following rules. A trace that a program constructs must obey
-// the rules, too.
+// A trace obeys these rules, including a trace that a program constructs without a profiler:
 //
 //   - Resources, Frames, Stacks and Contexts contain no equal elements.
 //   - In Stacks, a parent precedes the children.
@@ -22,8 +22,8 @@ const None = -1
 //     methods panic.
 //
 // A sample occupies 48 bytes. The memory of stacks, frames and resources depends on the code of the
-// program. This memory does not grow with the number of samples. Methods do not change the trace,
-// so goroutines may share a trace that no goroutine changes.
+// program. This memory does not grow with the number of samples. Methods do not change the trace.
+// Therefore several goroutines may share a trace while no goroutine changes the fields.
 type Trace struct {
 	Resources []string // the files of Frames
 	Frames    []Frame
@@ -52,8 +52,8 @@ type Trace struct {
 	places []place
 }
 
-// An Engine names a method of sampling. The documentation of package profiling compares the
-// engines.
+// An Engine is the name of a method of sampling. The documentation of package profiling compares
+// the engines.
 type Engine string
 
 // The engines.
@@ -66,7 +66,7 @@ const (
 // NoStack is the name of the function in place of a missing stack: in pprof, viewers and the page.
 const NoStack = "[no stack]"
 
-// A Frame describes a function. See JS Self-Profiling, The ProfilerFrame Dictionary.
+// A Frame is a function on a stack. See JS Self-Profiling, The ProfilerFrame Dictionary.
 type Frame struct {
 	Name       string // function name with the package path
 	ResourceID int    // index in Trace.Resources, or None
@@ -74,15 +74,15 @@ type Frame struct {
 	Column     int    // from 1; 0 if unknown, always 0 for Go functions
 }
 
-// A Stack contains a frame and the stack of the callers. See JS Self-Profiling, The ProfilerStack
-// Dictionary.
+// A Stack is a frame, and a reference to the stack of the frame's callers. See JS Self-Profiling,
+// The ProfilerStack Dictionary.
 type Stack struct {
 	FrameID  int // index in Trace.Frames
 	ParentID int // index in Trace.Stacks, less than the stack's index; None for the outermost frame
 }
 
-// A Sample records a stack and the time of the observation. See JS Self-Profiling, The
-// ProfilerSample Dictionary.
+// A Sample records a stack that the profiler observed, and the time of the observation. See JS
+// Self-Profiling, The ProfilerSample Dictionary.
 type Sample struct {
 	Timestamp time.Duration // relative to Trace.Origin
 	StackID   int           // index in Trace.Stacks of the innermost frame; None without a stack
@@ -95,7 +95,7 @@ type Sample struct {
 	Truncated bool // the outer end of the stack is missing
 }
 
-// A SampleContext contains the active span and the labels of a sampled goroutine.
+// A SampleContext contains the active span and the profiler labels of a sampled goroutine.
 type SampleContext struct {
 	TraceID trace.TraceID // without a span, the ids and the name are zero
 	SpanID  trace.SpanID
@@ -106,10 +106,11 @@ type SampleContext struct {
 	Labels   []Label // sorted by key, without duplicate keys
 }
 
-// A Label is a profiler label. See runtime/pprof.Labels.
+// A Label is a profiler label of a goroutine. See runtime/pprof.Labels.
 type Label struct{ Key, Value string }
 
-// Stats contains the counts of a profiler. [Trace.Select] copies the counts of the whole trace.
+// Stats counts the samples and the gaps of a profiler. [Trace.Select] copies the counts of the
+// whole trace.
 type Stats struct {
 	Samples   uint64 // recorded samples
 	Lost      uint64 // samples that the engine took and dropped
@@ -121,25 +122,25 @@ type Stats struct {
 	// loses up to a tick of the kernel's clock. GapTime does not include this loss.
 	Gaps    int
 	GapTime time.Duration
-	// BusyGaps counts the gaps in which other code of this process used the CPU profiler. BusyTime
+	// BusyGaps counts the gaps in which other code in this process used the CPU profiler. BusyTime
 	// is the total length of these gaps.
 	BusyGaps int
 	BusyTime time.Duration
-	// SampleCost is the time for which a sample stopped the sampled code. Only EngineCPU measures
-	// this time. 0 means unknown.
+	// SampleCost is the time for which one sample stops the sampled code. Only EngineCPU measures
+	// SampleCost. 0 means unknown.
 	SampleCost time.Duration
 }
 
-// A Marker classifies the work on the stack of a sample. See the markers extension of JS
-// Self-Profiling.
+// A Marker is the kind of work that a sample shows, such as garbage collection. See the markers
+// extension of JS Self-Profiling.
 //
-//   - GC includes the goroutines of the collector, and allocations that assist the collector.
-//     EngineWall does not sample the goroutines of the runtime. With EngineWall, GC includes only
-//     assists.
+//   - GC is work of the garbage collector: in goroutines of the runtime, and in allocations that
+//     assist the collector. EngineWall does not sample the goroutines of the runtime. With
+//     EngineWall, GC is only the work of such allocations.
 //   - Syscall is time in the kernel, if package syscall or a poller of the runtime made the call.
 //   - Only EngineWall reports Idle. EngineCPU and EngineWindow do not sample waiting goroutines.
-//   - Other includes C code. If Go code called the C code, the marker is Ordinary, and the stack
-//     contains the Go function.
+//   - Other is work without a known Go function, such as C code. If Go code called the C code, the
+//     marker is Ordinary, and the stack contains the Go function.
 type Marker uint8
 
 // The markers.
@@ -151,7 +152,7 @@ const (
 	Other                  // the scheduler, other languages, and unknown code
 )
 
-// String returns the name of the marker in the specification, or "" for Ordinary.
+// String returns the specification's name of the marker. For Ordinary, String returns "".
 func (m Marker) String() string {
 	switch m {
 	case Ordinary:
@@ -175,7 +176,7 @@ type place struct {
 	line   int32
 }
 
-// A Call is a function on the stack of a sample, with the current line.
+// A Call is a function on the stack of a sample, with the line that the function executed.
 type Call struct {
 	Name      string
 	File      string // empty if unknown
@@ -183,8 +184,9 @@ type Call struct {
 	Line      int    // line that ran or called the next inner function; 0 if unknown
 }
 
-// Calls yields the stack of a sample of t, innermost call first, as in pprof. The calls contain
-// line numbers if t is the trace of a profiler, or a selection of such a trace.
+// Calls yields the calls on the stack of the sample s of t. The innermost call is the first call,
+// as in pprof. The calls contain line numbers if t is the trace of a profiler, or a selection of
+// such a trace.
 func (t *Trace) Calls(s Sample) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
 		for at, ok := t.Position(s); ok; at, ok = t.Caller(at) {
@@ -195,15 +197,16 @@ func (t *Trace) Calls(s Sample) iter.Seq[Call] {
 	}
 }
 
-// A Position identifies a line of a function and the callers of the function. Equal positions of
-// one trace identify the same calls. Therefore a program may reuse a result for all samples with an
-// equal position.
+// A Position identifies a call on a stack: the function, the line and all callers. Equal positions
+// of one trace identify the same calls. Therefore a program may reuse a result for all samples with
+// an equal position.
 type Position struct {
 	stack int
 	place int32 // of the stack; 0 if lines are unknown
 }
 
-// Position returns the position of a sample of t. ok is false if the sample contains no stack.
+// Position returns the position of the innermost call of the sample s of t. ok is false if the
+// sample contains no stack.
 func (t *Trace) Position(s Sample) (at Position, ok bool) {
 	if int(s.place) > len(t.places) || s.place > 0 && int(t.places[s.place-1].stack) != s.StackID {
 		s.place = 0 // the caller changed the sample's stack, or the sample is of another trace
@@ -211,7 +214,8 @@ func (t *Trace) Position(s Sample) (at Position, ok bool) {
 	return Position{s.StackID, s.place}, s.StackID >= 0
 }
 
-// Caller returns the position of the caller of at. ok is false if at is the outermost function.
+// Caller returns the position of a caller. The parameter at is the position of the called function.
+// ok is false if the called function is the outermost function of the stack.
 func (t *Trace) Caller(at Position) (caller Position, ok bool) {
 	if at.place > 0 {
 		caller.place = t.places[at.place-1].parent

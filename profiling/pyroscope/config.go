@@ -35,8 +35,8 @@ const (
 	envInterval = "PYROSCOPE_UPLOAD_INTERVAL"
 )
 
-// Config configures [New] and [Start]. A set field overrides the corresponding variable. With the
-// zero value, only the variables configure the exporter.
+// Config configures an exporter of [New] or [Start]. A set field overrides the corresponding
+// environment variable. With the zero value, only the variables configure the exporter.
 type Config struct {
 	// ServerAddress is the URL of the server, with http or https and a host. The default is
 	// PYROSCOPE_SERVER_ADDRESS. The exporter adds the path of the API to the URL:
@@ -121,10 +121,10 @@ func (c Config) text() string {
 		c.TraceIDs, c.QueueBytes)
 }
 
-// Format prints the fields without secrets, for every verb.
+// Format prints the fields of c without secrets, for every formatting verb.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
-// MarshalText returns the text that Format prints, for encoding/json and log/slog.
+// MarshalText returns the text that Format prints. encoding/json and log/slog call MarshalText.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
 
 // resolve sets c from the variables and the defaults, and checks c. It returns the tags of all

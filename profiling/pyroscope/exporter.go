@@ -11,17 +11,18 @@ import (
 	"github.com/perfline/perfline/profiling"
 )
 
-// New returns an exporter. The exporter does nothing before the method Start is called.
+// New returns an exporter that pushes profiles to a Pyroscope server. The exporter does nothing
+// until Start is called.
 //
-// Start checks c. An error of Start names the field or the variable, the value and the rule. If a
-// wrong variable can be ignored, Start logs the variable and uses the default. c.Resource and
-// c.Logger override the arguments of Start.
+// The exporter's Start method checks c. The error names the field or the variable, the value and
+// the rule. If an invalid variable can be ignored, Start logs the variable and uses the default.
+// c.Resource and c.Logger override the arguments of Start.
 //
-// The exporter pushes a profile of each kind every [Config].UploadInterval. Profiles of leaked
-// goroutines follow every [Config].LeakInterval.
+// The exporter pushes a profile of each kind every [Config].UploadInterval. The interval for
+// profiles of leaked goroutines is [Config].LeakInterval.
 func New(c Config) profiling.Exporter { return continuous.NewExporter(receiver(c, nil)) }
 
-// Start creates the exporter of [New], and starts the exporter with c.Resource and c.Logger.
+// Start returns a new exporter that already runs. The exporter uses c.Resource and c.Logger.
 // Profiling continues after the end of ctx. If PERFLINE_PROFILING forbids profiling, the error
 // wraps [profiling.ErrNotAllowed].
 func Start(ctx context.Context, c Config) (profiling.Exporter, error) {

@@ -52,7 +52,8 @@ func (*upload) Count() int { return 1 }
 
 func (u *upload) Bytes() int { return len(u.request) }
 
-// Request returns Bytes. Each upload is sent in a separate request.
+// Request returns the length of the request for u, in bytes. The queue sends each upload in a
+// separate request.
 func (u *upload) Request() int { return u.Bytes() }
 
 func newUpload(kind string, labels map[string]string, profile []byte) *upload {

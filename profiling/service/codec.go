@@ -12,10 +12,11 @@ import (
 // own codec ignores both: a query with a misspelt type would ask for events of all types.
 type strictJSON struct{ name string }
 
-// Name returns the content type after "application/".
+// Name returns the name of the codec: the content type after "application/", such as "json".
 func (c strictJSON) Name() string { return c.name }
 
-// IsBinary returns false: connect may put messages into a query string unencoded.
+// IsBinary returns false, because the messages are text. Therefore connect may put messages into a
+// query string without base64.
 func (strictJSON) IsBinary() bool { return false }
 
 func (strictJSON) Marshal(message any) ([]byte, error) {

@@ -37,26 +37,28 @@ type recorder interface {
 
 var _ recorder = (*sessions.Recorder)(nil)
 
-// Config configures [NewHandler]. Config limits the clients that may call the handler.
+// Config configures the handler of [NewHandler]: the clients that may call the handler, and the
+// logger.
 type Config struct {
 	// Authorize returns nil for an allowed request. The handler logs an error of Authorize, and
 	// does not send the error to the client. Nil means [guard.Local], which allows clients on the
-	// same machine. Set Authorize behind a local proxy that adds no proxy headers. Requests of such
-	// a proxy look local.
+	// same machine. Set Authorize if a proxy on the same machine forwards requests without proxy
+	// headers. Requests of such a proxy look local.
 	//
 	// AUTHORIZE ALSO REPLACES THE CHECK OF THE HOST HEADER. A function that checks a token or a
-	// cookie need not check the header. A function that checks the address of the client must check
-	// the header. Otherwise any page in the browser of an allowed user can call the handler by DNS
-	// rebinding. In this attack, the name of the page resolves to this server.
+	// cookie need not check the header. A function that checks the address of the client must also
+	// check the Host header. Otherwise any page in the browser of an allowed user can call the
+	// handler by DNS rebinding. In this attack, the host name of the page resolves to this server.
 	//
 	//	if r.Host != "shop.internal:8080" {
 	//		return fmt.Errorf("host %q: must be shop.internal:8080", r.Host)
 	//	}
 	Authorize func(*http.Request) error
 
-	// TrustedOrigins lists the origins of pages that may call, such as "https://tools.example".
-	// Pages of the service's host need no entry. Clients other than browsers need no entry. Behind
-	// a proxy that changes the Host header, add the origin of the service.
+	// TrustedOrigins lists the origins of web pages that may call the handler, such as
+	// "https://tools.example". Pages of the service's host need no entry. Clients other than
+	// browsers need no entry. Behind a proxy that changes the Host header, add the origin of the
+	// service.
 	TrustedOrigins []string
 
 	Logger *slog.Logger // for starts, and refusals once a minute; nil means slog.Default()
@@ -71,9 +73,10 @@ type limits struct {
 	SendTimeout     time.Duration // for the client to read a message of a stream; 0 means 30 s
 }
 
-// NewHandler returns the handler of the service and the path of the handler. Mount the handler at
-// this path. The results match the constructors that connect generates. Several handlers may share
-// a recorder. NewHandler panics if an element of c.TrustedOrigins is not a valid origin.
+// NewHandler returns an HTTP handler that serves the sessions of the recorder r. Mount the handler
+// at the returned path. The order of the results is the same as for constructors that connect
+// generates. Several handlers may share a recorder. NewHandler panics if an element of
+// c.TrustedOrigins is not a valid origin.
 func NewHandler(r *sessions.Recorder, c Config) (path string, h http.Handler) {
 	return newHandler(r, c)
 }

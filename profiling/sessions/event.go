@@ -46,7 +46,8 @@ func (t EventType) String() string {
 	return eventTypes[t]
 }
 
-// A Mode selects whether an answer contains single events or sums of events (Scope Profiler, Mode).
+// A Mode selects the events of an answer: single events, or virtual events that sum up several
+// events (Scope Profiler, Mode).
 type Mode uint8
 
 // The modes.
@@ -63,7 +64,7 @@ const (
 	ReduceAll Mode = 4
 )
 
-// A SessionID identifies a session of a recorder. No session uses the id 0 (Scope Profiler).
+// A SessionID identifies a session of a recorder (Scope Profiler). The id 0 identifies no session.
 type SessionID uint32
 
 // A TimelineID identifies a timeline within one session.
@@ -72,15 +73,15 @@ type TimelineID uint32
 // An EventID identifies an event within one timeline.
 type EventID uint32
 
-// An Interval is a part of a session. Start and End are times since the session began.
+// An Interval is a period of a session. Start and End are times since the session began.
 type Interval struct{ Start, End time.Duration }
 
-// An Event is one activity of the program, such as a request (Scope Profiler, Event). In the modes
-// that reduce, an event is virtual: the event sums up several events.
+// An Event is one activity of the program, such as a request (Scope Profiler, Event). In modes
+// other than All, an event is virtual: a virtual event sums up several events.
 //
 //   - Time, Overhead and Hits of a virtual event are sums.
-//   - Interval reaches from the first Start to the last End.
-//   - ID, ParentID, ChildCount, AggregatedTime and AggregatedOverhead are 0.
+//   - Interval of a virtual event extends from the first Start to the last End.
+//   - ID, ParentID, ChildCount, AggregatedTime and AggregatedOverhead of a virtual event are 0.
 type Event struct {
 	Type     EventType
 	Name     string        // only in modes All and ReduceUniqueEvents
@@ -104,7 +105,7 @@ type Event struct {
 	Detail []slog.Attr
 }
 
-// A Query selects events of a timeline (Scope Profiler, GetEventsArg).
+// A Query selects the events of one timeline for [Session.Events] (Scope Profiler, GetEventsArg).
 type Query struct {
 	Timeline TimelineID
 	Mode     Mode // 0 means All

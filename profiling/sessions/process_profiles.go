@@ -168,19 +168,19 @@ func (s *recording) takeProcess() (all []processProfile, failed uint64) {
 }
 
 // ProcessProfiles returns the names of the session's profiles of the whole process. The list is
-// empty unless StartOptions.Process was set. The profiles do not distinguish requests: the runtime
-// records no request for an allocation or a wait.
+// empty unless StartOptions.Process was set. The profiles do not distinguish requests, because the
+// runtime does not record the request of an allocation or a wait.
 //
-//   - "allocs" contains the allocations between the two garbage collections of the session. The
-//     program's MemProfileRate controls the sampling. The values of memory in use are differences,
-//     which may be negative.
-//   - "mutex" contains the contention of mutexes. The profile is missing unless the program's
-//     mutex profile fraction was set at the start and at the stop.
+//   - "allocs" contains the allocations between the two garbage collections that the recorder runs.
+//     The program's runtime.MemProfileRate controls the sampling. The values of memory in use are
+//     differences, which may be negative.
+//   - "mutex" contains the contention of mutexes. The profile is missing unless the program's mutex
+//     profile fraction was above 0 at the start and at the stop.
 //   - "block" contains the waits for channels, mutexes and other synchronization. The profile is
 //     missing if the runtime recorded nothing, for example without a block profile rate.
 //
 // The runtime counts a wait when the wait ends. The profiles begin shortly before the session, and
-// end shortly after the session. The profiles include the recorder's work in that time.
+// end shortly after the session. The profiles also contain the recorder's own work.
 func (s *Session) ProcessProfiles() []string {
 	names := make([]string, len(s.processProfiles))
 	for i := range s.processProfiles {
@@ -189,9 +189,9 @@ func (s *Session) ProcessProfiles() []string {
 	return names
 }
 
-// WriteProcessProfile writes one profile of the process to w, in pprof's format. name must be one
-// of [Session.ProcessProfiles]. For other names, the error wraps [ErrNotFound]. If w fails,
-// WriteProcessProfile returns the error of w.
+// WriteProcessProfile writes one profile of the process to w, in pprof's format. The parameter name
+// must be a result of [Session.ProcessProfiles]. For other names, the error wraps [ErrNotFound]. If
+// w fails, WriteProcessProfile returns the error of w.
 func (s *Session) WriteProcessProfile(w io.Writer, name string) error {
 	for i := range s.processProfiles {
 		if s.processProfiles[i].name == name {

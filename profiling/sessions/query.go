@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Events returns the events that q selects (Scope Profiler, GetEvents). more reports whether
-// Query.Limit cut the answer. The caller owns the slice.
+// Events returns the events that the query q selects (Scope Profiler, GetEvents). more is true if
+// Query.Limit cut the answer. The caller may change the slice.
 //
-// In mode All, events are sorted by start. Virtual events are sorted by descending Time, then by
-// type and name. The Process event is the last event.
+// In mode All, events are sorted by start. In other modes, the virtual events are sorted by
+// descending Time, then by type and name. An event of type Process is the last event.
 //
 // The error wraps one of these errors:
 //
@@ -21,8 +21,9 @@ import (
 //   - [ErrInvalid] for invalid values in q
 //   - the cause of ctx, if ctx ends before the answer is complete
 //
-// A query of a timeline with 100 000 events lasts some milliseconds. Query.Limit bounds the memory
-// of the answer. Mode ReduceUniqueEvents also allocates about 150 bytes for each type and name.
+// A query of a timeline with 100 000 events takes some milliseconds. Query.Limit bounds the memory
+// of the answer. In mode ReduceUniqueEvents, Events also allocates about 150 bytes for each
+// combination of type and name.
 func (s *Session) Events(ctx context.Context, q Query) (events []Event, more bool, err error) {
 	if q.Mode > ReduceAll {
 		return nil, false, fmt.Errorf("%w: mode %d: must be ALL (1) to REDUCE_ALL (4)",

@@ -29,7 +29,7 @@ var (
 	ErrClosed     = errors.New("the recorder is closed")
 )
 
-// Config configures a [Recorder].
+// Config configures a [Recorder]. Most fields limit the memory and the length of sessions.
 type Config struct {
 	// Timeline is the timeline that the recorder observes, with all requests. nil means
 	// observer.ProcessTimeline().
@@ -61,7 +61,7 @@ type Config struct {
 	Keep time.Duration
 }
 
-// StartOptions are the options of a session (Scope Profiler, StartProfilerArg).
+// StartOptions configure a session that [Recorder.Start] starts (Scope Profiler, StartProfilerArg).
 type StartOptions struct {
 	// Route is the name of a request, such as "GET /search". The session waits for the next request
 	// with this name, and begins with the request (StartMode URL). If Route is empty, the session
@@ -87,8 +87,8 @@ type StartOptions struct {
 	Remote bool
 }
 
-// A Recorder runs sessions, one at a time, and stores stopped sessions. A Recorder corresponds to
-// the service of the Scope Profiler. All methods may be called concurrently.
+// A Recorder runs one session at a time, and stores stopped sessions. The methods correspond to the
+// commands of the Scope Profiler. All methods may be called concurrently.
 type Recorder struct {
 	c                 Config
 	maxProcessProfile int // in bytes
@@ -104,7 +104,8 @@ type Recorder struct {
 	work       sync.WaitGroup // goroutines of recordings
 }
 
-// NewRecorder returns an idle recorder. The recorder does no work until a session starts.
+// NewRecorder returns a recorder without sessions. The recorder does no work until [Recorder.Start]
+// is called.
 func NewRecorder(c Config) *Recorder {
 	if c.Timeline == nil {
 		c.Timeline = observer.ProcessTimeline()
@@ -123,8 +124,8 @@ func NewRecorder(c Config) *Recorder {
 	}
 }
 
-// Counts returns the numbers of sessions and of calls since NewRecorder. The caller owns the map. A
-// count of 0 may be missing. The keys are:
+// Counts returns counts of sessions and of refused calls since NewRecorder. The caller may change
+// the map. A count of 0 may be missing. The keys are:
 //
 //   - "started": sessions that [Recorder.Start] started
 //   - "refused": calls of Start that returned an error
@@ -138,29 +139,30 @@ func (r *Recorder) Counts() map[string]uint64 {
 	return maps.Clone(r.counts)
 }
 
-// Config returns the recorder's configuration. Fields that were 0 contain the defaults.
+// Config returns the recorder's configuration. A field that was 0 in the argument of NewRecorder
+// contains the default.
 func (r *Recorder) Config() Config {
 	c := r.c
 	c.Policy.Modules = slices.Clone(c.Policy.Modules)
 	return c
 }
 
-// Start begins a session (Scope Profiler, StartProfiler). The session continues after ctx has
-// ended. The error wraps one of these errors:
+// Start starts a session and returns the session's id (Scope Profiler, StartProfiler). The session
+// continues after ctx has ended. The error wraps one of these errors:
 //
 //   - [ErrInProgress] while another session is in progress
-//   - [ErrFull] if the recorder stores Config.MaxSessions sessions
+//   - [ErrFull] if the recorder already stores Config.MaxSessions sessions
 //   - [ErrInvalid] for invalid options
 //   - [ErrClosed] after Close
-//   - profiling.ErrNotAllowed if the settings forbid profiling
+//   - profiling.ErrNotAllowed if Config.Policy or PERFLINE_PROFILING forbids the session
 //
-// With Route, the session waits for a request that arrives after Start. The recorder learns the
-// name of a request at the request's end. The session then begins at the time at which the request
-// arrived.
+// If o.Route is set, the session waits for a request with this name that arrives after Start. The
+// recorder learns the name of a request only at the request's end. The session then begins in the
+// past, at the time at which the request arrived.
 //
-// A waiting session drops each entry 30 to 60 seconds after the entry's end. When the session is
-// full, the session drops all but the last Config.MaxEvents entries. Therefore the beginning of a
-// long request may be missing.
+// While a session waits for a request, the session drops each entry 30 to 60 seconds after the
+// entry's end. When a waiting session is full, the session drops all but the last Config.MaxEvents
+// entries. Therefore the beginning of a long request may be missing.
 func (r *Recorder) Start(ctx context.Context, o StartOptions) (SessionID, error) {
 	id, err := r.start(ctx, o)
 	if err != nil {
@@ -254,15 +256,17 @@ func (r *Recorder) settle(s *recording) (closed bool) {
 	return closed
 }
 
-// Stop ends a session at once, waits for the events, and returns the session (Scope Profiler,
-// StopProfiler). Stop can be called once for each session, even after the session has ended at
-// StartOptions.Length or Config.MaxLength. The error wraps one of these errors:
+// Stop ends the recording of a session, waits until the events are ready, and returns the session
+// (Scope Profiler, StopProfiler). Call Stop once for each session. Stop also succeeds if the
+// recording has already ended at StartOptions.Length or Config.MaxLength. The error wraps one of
+// these errors:
 //
-//   - [ErrState] if Stop was called before
-//   - [ErrNotFound] if the id is unknown, or if the session is released
+//   - [ErrState] if Stop was called before for this session
+//   - [ErrNotFound] if the id is unknown, or if the session was released
 //   - the cause of ctx, if ctx ends before the events are ready
 //
-// If ctx ends first, the session becomes ready later: see [Recorder.Session] and [Recorder.Watch].
+// If ctx ends first, the session still becomes ready later: see [Recorder.Session] and
+// [Recorder.Watch].
 //
 // Stop returns no error for missing samples, for example if other code used the CPU profiler.
 // Stats.Profiling.BusyTime and Status.Sampler report such gaps.
@@ -323,8 +327,8 @@ func (r *Recorder) end(s *recording, overlong bool) bool {
 	return current
 }
 
-// Session returns a session that is ready. The error wraps [ErrState] if the session is not ready,
-// and [ErrNotFound] for an unknown id.
+// Session returns the stopped session with the given id. The error wraps [ErrState] if the session
+// is not ready yet, and [ErrNotFound] for an unknown id.
 func (r *Recorder) Session(id SessionID) (*Session, error) {
 	s, err := r.completed(id)
 	if err != nil {
@@ -412,7 +416,7 @@ func (r *Recorder) expire(s *recording) {
 	})
 }
 
-// A State is a stage of a session.
+// A State is the current stage of a session: [Waiting], [InProgress], [Processing] or [Ready].
 type State string
 
 // The states, in their order.
@@ -423,7 +427,7 @@ const (
 	Ready      State = "ready"      // the events can be read
 )
 
-// A Status describes the progress of a session.
+// A Status contains the state and the current counts of a session.
 type Status struct {
 	ID      SessionID
 	State   State
@@ -445,7 +449,7 @@ type Status struct {
 	Cost time.Duration
 }
 
-// Statuses returns the status of each session, sorted by id.
+// Statuses returns the current status of each stored session, sorted by id.
 func (r *Recorder) Statuses() []Status {
 	r.mu.Lock()
 	recordings := slices.SortedFunc(maps.Values(r.recordings),
@@ -460,11 +464,11 @@ func (r *Recorder) Statuses() []Status {
 
 const watchInterval = 100 * time.Millisecond
 
-// Watch yields a session's status at once, and then every 100 ms if the status has changed. Watch
-// ends after the status with state Ready. Watch ends earlier with the last status and an error in
-// these cases:
+// Watch yields the current status of the session with the given id at once. Then Watch yields the
+// status every 100 ms if the status has changed. Watch ends after yielding a status with the state
+// Ready. In these cases, Watch ends earlier, with the last status and an error:
 //
-//   - The session is unknown or is released: the error wraps [ErrNotFound].
+//   - The session is unknown, or was released: the error wraps [ErrNotFound].
 //   - ctx ends: the error is the cause of ctx.
 func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
@@ -493,9 +497,9 @@ func (r *Recorder) Watch(ctx context.Context, id SessionID) iter.Seq2[Status, er
 	}
 }
 
-// Close stops and removes all sessions, and waits for the recorder's goroutines. Like Stop, Close
-// waits at most a second for callbacks of observers. After Close, Start returns [ErrClosed]. A
-// second Close does nothing.
+// Close stops and removes all sessions, and waits until the recorder's goroutines have ended. Like
+// Stop, Close waits at most a second for callbacks of observers. After Close, the error of Start
+// wraps [ErrClosed]. A second Close does nothing.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	r.closed = true

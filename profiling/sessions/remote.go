@@ -8,11 +8,12 @@ import (
 	"github.com/perfline/perfline/internal/remote"
 )
 
-// RemoteSession returns a session for a client outside the program, as [Recorder.Session] does. The
-// result contains no functions that Config.Policy hides, even if the program started the session:
+// RemoteSession returns the stopped session with the given id, for a client outside the program.
+// The errors are the same as for [Recorder.Session]. Config.Policy may hide functions from such
+// clients. The result contains no hidden functions, even if the program started the session:
 //
-//   - Samples and profiles of the process lack the frames of hidden functions.
-//   - Groups of samples of a hidden function lack the name.
+//   - Samples and profiles of the process contain no frames of hidden functions.
+//   - For a group of samples of a hidden function, the name is empty.
 func (r *Recorder) RemoteSession(id SessionID) (*Session, error) {
 	s, err := r.completed(id)
 	if err != nil {

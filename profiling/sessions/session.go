@@ -10,8 +10,9 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// A Session is the record of a program between a start and a stop (Scope Profiler, Session). A
-// Session is immutable, and stays valid after the recorder has removed the session.
+// A Session contains the events and samples of a program between a start and a stop (Scope
+// Profiler, Session). A Session is immutable. A Session stays valid after the recorder has removed
+// the session.
 type Session struct {
 	id              SessionID
 	started         time.Time
@@ -31,8 +32,9 @@ type timeline struct {
 	samples []int32 // indexes in the session's trace
 }
 
-// A Timeline describes a tree of events (Scope Profiler, Timeline). The events belong to a request,
-// to concurrent work of a request, to the process, or to the garbage collector.
+// A Timeline is the summary of a tree of events in a session (Scope Profiler, Timeline). The events
+// belong to a request, to concurrent work of a request, to the process, or to the garbage
+// collector.
 type Timeline struct {
 	ID TimelineID
 	// FrameID identifies a frame within the session: 1 is the process, 2 is the garbage collector,
@@ -55,8 +57,9 @@ type Timeline struct {
 	AggregatedOverhead time.Duration // sum of Overhead of all events
 }
 
-// Title returns a title for display. Examples are "POST /orders" for lane 0, and "POST /orders · 2"
-// for lane 1. If BetweenMarks is set, the title is "POST /orders · between marks".
+// Title returns a title of the timeline for display. Examples are "POST /orders" for lane 0, and
+// "POST /orders · 2" for lane 1. If BetweenMarks is true, the title is "POST /orders · between
+// marks".
 func (t Timeline) Title() string {
 	switch {
 	case t.BetweenMarks:
@@ -67,7 +70,7 @@ func (t Timeline) Title() string {
 	return t.Name
 }
 
-// Stats counts the recorded and lost events of a session.
+// Stats counts the events, entries and samples of a session, including lost entries.
 type Stats struct {
 	Events  uint64 // events in all timelines, including groups of samples
 	Entries uint64 // entries of the program's timeline
@@ -86,24 +89,25 @@ type Stats struct {
 	ProcessFailed uint64
 }
 
-// ID returns the id that Recorder.Start returned.
+// ID returns the session's id, which Recorder.Start returned.
 func (s *Session) ID() SessionID { return s.id }
 
-// Started returns the time at which the session began.
+// Started returns the wall-clock time at which the session began.
 func (s *Session) Started() time.Time { return s.started }
 
-// Length returns the length of the recording.
+// Length returns the time from the beginning to the end of the session's recording.
 func (s *Session) Length() time.Duration { return s.length }
 
-// Stats returns the counts of recorded and lost events.
+// Stats returns the session's counts of events, entries and samples.
 func (s *Session) Stats() Stats { return s.stats }
 
-// Trace returns the session's samples, or nil without a sampler. Timestamps count from the trace's
-// Origin. [Session.Since] converts the timestamp of a sample. Callers must not change the trace.
+// Trace returns the session's samples, or nil if the session took no samples. The timestamps of the
+// samples are relative to the trace's Origin. [Session.Since] converts such a timestamp to a time
+// of the session. Callers must not change the trace.
 func (s *Session) Trace() *profile.Trace { return s.trace }
 
-// Timelines returns all timelines with events. The timeline ids are 1, 2, 3 and so on, in the order
-// of the list. The caller owns the slice. The order of the list is:
+// Timelines returns all timelines that contain events. The ids of the timelines are 1, 2, 3 and so
+// on, in the order of the list. The caller may change the slice. The order of the list is:
 //
 //   - the timelines of the process
 //   - the timelines of the garbage collector
@@ -116,13 +120,14 @@ func (s *Session) Timelines() []Timeline {
 	return all
 }
 
-// Timeline returns the timeline with an id. ok is false for an unknown id.
+// Timeline returns the timeline with the given id. ok is false for an unknown id.
 func (s *Session) Timeline(id TimelineID) (tl Timeline, ok bool) {
 	t, ok := s.timeline(id)
 	return t.Timeline, ok
 }
 
-// All yields all events of a timeline, sorted by start. For an unknown id, All yields no events.
+// All yields all events of the timeline with the given id, sorted by start. For an unknown id, All
+// yields no events.
 func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		t, _ := s.timeline(id)
@@ -134,8 +139,9 @@ func (s *Session) All(id TimelineID) iter.Seq[Event] {
 	}
 }
 
-// Samples yields the samples of a timeline, sorted by time. Each sample of Trace belongs to one
-// timeline. Samples without a span belong to the last timeline of the process, at the top level.
+// Samples yields the samples of the timeline with the given id, sorted by time. Each sample of
+// [Session.Trace] belongs to exactly one timeline. Samples without a span belong to the last
+// timeline of the process, at the top level.
 func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	return func(yield func(profile.Sample) bool) {
 		t, _ := s.timeline(id)
@@ -147,7 +153,8 @@ func (s *Session) Samples(id TimelineID) iter.Seq[profile.Sample] {
 	}
 }
 
-// Since returns the time of a sample of Trace, measured from the beginning of the session.
+// Since returns the time from the beginning of the session to the given sample. The sample must be
+// a sample of [Session.Trace].
 func (s *Session) Since(sample profile.Sample) time.Duration { return sample.Timestamp + s.offset }
 
 // timeline returns an empty timeline and false for an unknown id.

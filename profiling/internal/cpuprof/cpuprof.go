@@ -1,7 +1,7 @@
-// Package cpuprof takes samples from the log of the runtime's CPU profiler, which has the time of
-// each sample. runtime/pprof discards the times. The package depends on internals of the Go
-// runtime, and on Linux or macOS. [New] returns an error on other systems, and Start when the
-// runtime fails the engine's test.
+// Package cpuprof takes samples from the log of the runtime's CPU profiler. The log is a buffer in
+// the runtime, and contains the time of each sample. runtime/pprof discards the times. The package
+// depends on internals of the Go runtime, and on Linux or macOS. [New] returns an error on other
+// systems, and Start when the runtime fails the engine's test.
 //
 // The log has one reader at a time. Type owner documents how an engine becomes the reader, and how
 // it yields to other code that profiles through runtime/pprof.

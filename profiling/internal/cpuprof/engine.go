@@ -24,11 +24,12 @@ const (
 	overdue = 2 * time.Second
 )
 
-// An Engine samples running code. The interval is CPU time of a thread, so an idle process yields
-// no samples.
+// An Engine samples running code with the CPU profiler of Go's runtime. The engine reads the
+// samples from the profiler's log, a buffer in the runtime. The sampling interval is CPU time of a
+// thread, so an idle process yields no samples.
 //
-// Stack contains all logical frames except runtime.goexit, as in runtime/pprof. Tag stays valid
-// while a reference to Tag exists.
+// The field Stack of a sample contains all logical frames except runtime.goexit, as in
+// runtime/pprof. The pointer Tag of a sample stays valid while a reference to Tag exists.
 type Engine struct {
 	symbols  *sampling.Symbols
 	cpu      profiler
@@ -49,8 +50,8 @@ var _ sampling.Engine = (*Engine)(nil)
 
 // New returns an engine that is not running. If the layout of the runtime's labels is unknown, the
 // error wraps [ErrUnsupported]. Only Start checks the log of the CPU profiler. answerTimeout limits
-// the time that Start waits for StartCPUProfile. StartCPUProfile blocks while a StopCPUProfile
-// writes a profile.
+// the time that Start waits for pprof.StartCPUProfile. StartCPUProfile blocks while a call of
+// StopCPUProfile writes a profile.
 func New(symbols *sampling.Symbols, answerTimeout time.Duration) (*Engine, error) {
 	if err := goruntime.CheckLabels(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -68,24 +69,26 @@ func newEngine(symbols *sampling.Symbols, answerTimeout time.Duration, cpu profi
 	}
 }
 
-// Name returns "cpu".
+// Name returns "cpu", the name of the engine.
 func (e *Engine) Name() profile.Engine { return profile.EngineCPU }
 
-// Period returns the time between calls of Tick. Other code that stops our profile waits at most
-// one period. The log stores at least 1 900 deep stacks, and does not become full in a period.
+// Period returns the time between calls of Tick. If other code stops the engine's profile, this
+// code waits at most one period. The log stores at least 1 900 deep stacks. One period does not
+// fill the log.
 func (e *Engine) Period() time.Duration { return period }
 
 // Lost returns the number of dropped samples. The engine drops samples when the log is full or
 // undecodable.
 func (e *Engine) Lost() uint64 { return e.lost }
 
-// Cost returns how long a sample stops the sampled thread. The value is the shortest time in which
-// the process sent and handled a signal. Before the first signal, Cost returns 0.
+// Cost returns the time for which a sample stops the sampled thread. Cost estimates this time as
+// the shortest time in which the process sent and handled a signal. Before the first signal, Cost
+// returns 0.
 func (e *Engine) Cost() time.Duration { return e.cost }
 
-// Interval returns the interval that the engine uses for requested. The interval is a whole
-// fraction of a second, and at most 1 s. The interval is at least the tick at which the kernel
-// checks timers of CPU time.
+// Interval returns the sampling interval that the engine uses for a requested interval. The result
+// is one second divided by a whole number, and at most 1 s. The result is at least one tick of the
+// kernel. The kernel checks timers of CPU time at each tick.
 func (e *Engine) Interval(requested time.Duration) time.Duration {
 	return time.Second / time.Duration(e.rate(requested))
 }
@@ -99,10 +102,11 @@ func (e *Engine) rate(requested time.Duration) int {
 	return int(min(time.Second/(requested+1)+1, time.Second/e.shortest))
 }
 
-// Start starts sampling. If Start fails for one of these reasons, the engine does not run:
+// Start starts sampling at the given interval. If Start returns one of these errors, the engine
+// does not run:
 //
 //   - Other code uses the CPU profiler. The error wraps [sampling.ErrBusy].
-//   - The log is not as expected. The error wraps [ErrUnsupported].
+//   - The log of the CPU profiler fails the engine's test. The error wraps [ErrUnsupported].
 //
 // If the error also wraps [sampling.ErrTransient], a later Start may succeed.
 func (e *Engine) Start(interval time.Duration) error {
@@ -131,9 +135,10 @@ func (e *Engine) Start(interval time.Duration) error {
 	}
 }
 
-// Tick emits the samples in the log. If other code took the CPU profiler, Tick returns
-// [sampling.ErrTaken]. If signals no longer arrive, Tick returns the same error, and the next Start
-// finds the cause.
+// Tick reads the new samples from the log, and passes each sample to the function emit. If other
+// code took over the CPU profiler, the error wraps [sampling.ErrTaken], and the engine stops. If
+// signals no longer arrive, Tick returns the same error. The next call of Start then finds the
+// cause.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if e.interval == 0 {
 		return nil
@@ -155,11 +160,11 @@ func (e *Engine) handOver() error {
 	return e.owner.handOver()
 }
 
-// Flush calls Tick.
+// Flush calls Tick, and returns the error of Tick.
 func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) }
 
-// Stop emits the samples that remain in the log, and stops sampling. If the engine does not run,
-// Stop cancels a pending request for the CPU profiler.
+// Stop passes the remaining samples in the log to the function emit, and stops sampling. If the
+// engine does not run, Stop cancels a pending request for the CPU profiler.
 func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	if e.interval == 0 {
 		e.owner.cancelRequest()

@@ -34,8 +34,10 @@ func (process) Signal() error {
 	return syscall.Kill(syscall.Getpid(), syscall.SIGPROF)
 }
 
-// Writing returns afterEOF if afterEOF is on the stack. Otherwise Writing returns the innermost
-// function of runtime/pprof on the stack.
+// Writing returns the name of the function of runtime/pprof that writes a profile on the calling
+// goroutine. If the profile is written after the end of the log, this name is the constant
+// afterEOF. Otherwise Writing returns the innermost function of runtime/pprof on the stack, or
+// "another function".
 func (process) Writing() string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])

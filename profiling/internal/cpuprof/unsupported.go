@@ -10,10 +10,12 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// An Engine is not available on this system. See [New].
+// An Engine takes no samples, because this operating system is not supported. [New] returns an
+// error.
 type Engine struct{ sampling.Engine }
 
-// New returns an error that wraps [ErrUnsupported].
+// New always returns an error that wraps [ErrUnsupported], because this operating system is not
+// supported.
 func New(*sampling.Symbols, time.Duration) (*Engine, error) {
 	return nil, fmt.Errorf("%w on %s, only on linux and darwin", ErrUnsupported, runtime.GOOS)
 }

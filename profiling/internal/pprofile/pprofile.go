@@ -13,9 +13,9 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Fill sets the stack and the labels of s from p, and reuses the memory of s. [pprofpb.ParseData]
-// must accept the profile of p. The stack contains inlined calls, too. An address without a name
-// becomes a call with the name "unknown".
+// Fill copies the stack and the labels of p to s, and reuses the memory of s. p must belong to a
+// valid profile: [pprofpb.ParseData] accepts such a profile. The stack also contains inlined calls.
+// An address without a function name becomes a call with the name "unknown".
 func Fill(s *sampling.Sample, p *pprofpb.Sample, symbols *sampling.Symbols) {
 	s.Stack = s.Stack[:0]
 	for _, location := range p.Location {

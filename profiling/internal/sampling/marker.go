@@ -6,14 +6,15 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Classify returns the kind of work of a stack. The innermost frame is the first element of stack.
+// Classify returns the kind of work that a goroutine with the given stack does. The first element
+// of stack is the innermost frame.
 //
-//   - Idle: the goroutine is parked.
+//   - Idle: the goroutine is parked, for example to wait for a channel.
 //   - GC: a frame belongs to the garbage collector. The goroutine may be a goroutine of the program
-//     that helps the collector.
+//     that assists the collector.
 //   - Other: the stack is empty, a frame is not Go code, or all frames belong to the runtime.
 //   - Syscall: the goroutine is in a system call, or enters or leaves a system call.
-//   - Ordinary: all other work.
+//   - Ordinary: all other goroutines.
 func Classify(stack []*profile.Call) profile.Marker {
 	if len(stack) == 0 {
 		return profile.Other

@@ -1,5 +1,5 @@
-// Package sampling has the types that the profiler's engines and hub share: samples, the interface
-// of engines, the table of calls, and the clock.
+// Package sampling contains the types that the profiler's engines and hub share: samples, the
+// interface of engines, the table of calls, and the clock.
 package sampling
 
 import (
@@ -13,17 +13,18 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Now returns the time of the runtime's monotonic clock in nanoseconds. The runtime's CPU samples
-// use the same clock.
+// Now returns the current time of the runtime's monotonic clock, in nanoseconds. The times of the
+// runtime's CPU samples are times of the same clock.
 func Now() int64 { return goruntime.Nanotime() }
 
-// An Engine takes samples of the process. Only the goroutine of the hub calls the methods.
+// An Engine takes samples of the process for the profilers. The hub distributes the samples to the
+// profilers. Only the goroutine of the hub calls the methods.
 //
 //   - Start starts the engine. The interval must be a result of Interval.
 //   - Start returns [ErrBusy] if other code uses the CPU profiler. The engine then does not run.
-//     The engine keeper of the hub calls Start again later.
-//   - After any other error, the keeper uses the fallback. If the error wraps [ErrTransient], the
-//     keeper also calls Start again later.
+//     The keeper, the part of the hub that controls the engine, calls Start again later.
+//   - After any other error of Start, the keeper uses another engine. If the error wraps
+//     [ErrTransient], the keeper also calls Start again later.
 //   - The keeper calls Tick every Period while the engine runs. The keeper calls Flush to receive
 //     the samples up to now. Tick and Flush emit samples in the order of time.
 //   - Tick and Flush return [ErrTaken] if other code took over the CPU profiler, or if signals no
@@ -48,8 +49,8 @@ type Engine interface {
 	Lost() uint64
 }
 
-// A CostMeter is an Engine that measures the cost of a sample. Cost returns the time for which a
-// sample stops the sampled thread.
+// A CostMeter is an [Engine] that measures the cost of a sample. Cost returns the time for which
+// one sample stops the sampled thread.
 type CostMeter interface{ Cost() time.Duration }
 
 // Errors that engines return, see [Engine].

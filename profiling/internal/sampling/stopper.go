@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Stopper implements [CPUProfiler]. called reports whether a goroutine executes StopCPUProfile.
-// waits reports whether such a goroutine waits for the reader of the profile. Stopper reads the
-// stacks of all goroutines, so the duration grows with the number of goroutines. Stopper stops the
-// world for some microseconds.
+// Stopper checks whether any goroutine is stopping the CPU profile. called is true if a goroutine
+// executes StopCPUProfile. waits is true if such a goroutine waits for the reader of the profile.
+// Stopper reads the stacks of all goroutines. A call therefore takes longer with more goroutines.
+// Stopper stops the world for some microseconds.
 func (Process) Stopper() (called, waits bool) {
 	var stacks []runtime.StackRecord
 	for n, ok := runtime.GoroutineProfile(nil); !ok; {

@@ -7,21 +7,21 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
-// Symbols is a table of the calls on the stacks of this process. Equal calls share one pointer.
-// Symbols is not safe for concurrent use. The table stores each place that was ever on a stack. The
-// size of the program limits the number of places.
+// A Symbols value is a table of the calls on the stacks of this process. Equal calls share one
+// pointer. The table is not safe for concurrent use. The table stores each call that was ever on a
+// stack. The size of the program limits the number of different calls.
 type Symbols struct {
 	byPC map[uintptr]*profile.Call
 	all  map[profile.Call]*profile.Call
 }
 
-// NewSymbols returns an empty table.
+// NewSymbols returns an empty table of calls.
 func NewSymbols() *Symbols {
 	return &Symbols{byPC: map[uintptr]*profile.Call{}, all: map[profile.Call]*profile.Call{}}
 }
 
-// PC returns the call at a return address from runtime.Callers. runtime.Callers returns one address
-// for each logical frame, including inlined frames.
+// PC returns the call at the return address pc, a result of runtime.Callers. runtime.Callers
+// returns one address for each logical frame, including inlined frames.
 func (t *Symbols) PC(pc uintptr) *profile.Call {
 	if s := t.byPC[pc]; s != nil {
 		return s
@@ -37,7 +37,7 @@ func (t *Symbols) PC(pc uintptr) *profile.Call {
 	return p
 }
 
-// Place returns the pointer to c in the table. Place adds c if the table does not contain c.
+// Place returns the table's pointer to the call c. If the table does not contain c, Place adds c.
 func (t *Symbols) Place(c profile.Call) *profile.Call {
 	if p := t.all[c]; p != nil {
 		return p

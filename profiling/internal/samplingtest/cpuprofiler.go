@@ -12,11 +12,11 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A CPUProfiler simulates the CPU profiler of runtime and runtime/pprof, without signals. One
-// profile runs at a time. The reader of the profile reads the log to the end, and then writes the
-// profile. The methods block only on channels, so that a bubble of testing/synctest controls the
-// clock. The engine under test calls the methods. Other code of the process uses
-// [CPUProfiler.Other].
+// A CPUProfiler simulates the CPU profiler of packages runtime and runtime/pprof, without signals.
+// One profile runs at a time. The log is the simulated buffer of samples. The profile's reader, a
+// goroutine, reads the log to the end, and then writes the profile. The methods block only on
+// channels, so that a bubble of testing/synctest controls the clock. The engine under test calls
+// the methods. Other code of the test uses [CPUProfiler.Other].
 //
 // The runtime would corrupt the log in these cases, so the CPUProfiler fails the test:
 //
@@ -25,10 +25,11 @@ import (
 type CPUProfiler struct {
 	t testing.TB
 
-	// Before is called before each call of the engine, unless Before is nil. call is the name of
-	// the method.
+	// Before, if not nil, is called before each method that the engine calls. The argument call is
+	// the name of the method.
 	Before func(call string)
-	// Caller is the result of Writing, a function of runtime/pprof that writes a profile.
+	// Caller is the result of Writing: the name of a function of runtime/pprof that writes a
+	// profile.
 	Caller string
 	// Nudged is a program counter in the function that sends the signal. Each signal adds a record
 	// with this counter. 0 means that signals do not arrive.
@@ -64,7 +65,7 @@ func (l *profileLog) change() {
 	l.changed = make(chan struct{})
 }
 
-// NewCPUProfiler returns a CPUProfiler that runs no profile.
+// NewCPUProfiler returns a simulated CPU profiler. No profile runs yet.
 func NewCPUProfiler(t testing.TB) *CPUProfiler {
 	return &CPUProfiler{
 		t: t, Caller: "runtime/pprof.(*profileBuilder).build",
@@ -79,7 +80,8 @@ func (p *CPUProfiler) before(call string) {
 	}
 }
 
-// Start implements [sampling.CPUProfiler].
+// Start simulates pprof.StartCPUProfile, called by the engine. If a profile already runs, Start
+// returns an error. The reader writes the profile to w at the end.
 func (p *CPUProfiler) Start(w io.Writer) error {
 	p.before("Start")
 	return p.start(w, false)
@@ -117,7 +119,7 @@ func (p *CPUProfiler) write(w io.Writer) {
 	p.done <- struct{}{}
 }
 
-// Stop implements [sampling.CPUProfiler].
+// Stop simulates pprof.StopCPUProfile, called by the engine.
 func (p *CPUProfiler) Stop() {
 	p.before("Stop")
 	p.mu.Lock()
@@ -154,7 +156,8 @@ func (p *CPUProfiler) count(what *int, n int) {
 	*what += n
 }
 
-// Stopper implements [sampling.CPUProfiler].
+// Stopper reports whether any goroutine is in Stop. called is true if a goroutine executes Stop.
+// waits is true if a goroutine in Stop waits for the reader of the profile.
 func (p *CPUProfiler) Stopper() (called, waits bool) {
 	p.before("Stopper")
 	p.mu.Lock()
@@ -162,7 +165,7 @@ func (p *CPUProfiler) Stopper() (called, waits bool) {
 	return p.called > 0, p.waiting > 0
 }
 
-// SetRate simulates runtime.SetCPUProfileRate.
+// SetRate simulates runtime.SetCPUProfileRate, called by the engine.
 func (p *CPUProfiler) SetRate(hz int) {
 	p.before("SetRate")
 	p.mu.Lock()
@@ -189,16 +192,17 @@ func (p *CPUProfiler) setRate(hz int) {
 	}
 }
 
-// Cut returns the number of profiles of other code that the engine ended. Cut ignores a profile
-// that began between Start of the engine and an immediate Stop of the engine. No code can request
-// and stop the CPU profiler in one step.
+// Cut returns the number of profiles of other code that the engine ended by mistake. Cut ignores a
+// profile that began between a Start of the engine and an immediate Stop of the engine. An engine
+// cannot prevent this case, because Start and Stop are separate steps.
 func (p *CPUProfiler) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cut
 }
 
-// Add adds a sample to the log. If the rate is 0, Add does nothing.
+// Add adds a sample with the label pointer tag and the given stack to the log. If the sampling rate
+// is 0, Add does nothing.
 func (p *CPUProfiler) Add(tag unsafe.Pointer, stack ...uintptr) {
 	words := []uint64{uint64(3 + len(stack)), uint64(sampling.Now()), 1}
 	for _, pc := range stack {
@@ -207,7 +211,8 @@ func (p *CPUProfiler) Add(tag unsafe.Pointer, stack ...uintptr) {
 	p.AddWords(words, tag)
 }
 
-// AddWords adds words and tags to the log. If the rate is 0, AddWords does nothing.
+// AddWords adds raw words and label pointers (tags) to the log. If the sampling rate is 0, AddWords
+// does nothing.
 func (p *CPUProfiler) AddWords(words []uint64, tags ...unsafe.Pointer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,7 +222,8 @@ func (p *CPUProfiler) AddWords(words []uint64, tags ...unsafe.Pointer) {
 	}
 }
 
-// Read simulates goruntime.ReadProfile.
+// Read simulates goruntime.ReadProfile: Read waits for data in the log, and returns the data. At
+// the end of the log, eof is true.
 func (p *CPUProfiler) Read() (data []uint64, tags []unsafe.Pointer, eof bool) {
 	p.before("Read")
 	return p.read()
@@ -249,7 +255,7 @@ func (p *CPUProfiler) read() (data []uint64, tags []unsafe.Pointer, eof bool) {
 	return nil, nil, true
 }
 
-// Nudge simulates a signal to the calling thread.
+// Nudge simulates a profiling signal to the calling thread. The signal adds a record to the log.
 func (p *CPUProfiler) Nudge() error {
 	p.before("Nudge")
 	if p.Nudged != 0 {
@@ -258,7 +264,8 @@ func (p *CPUProfiler) Nudge() error {
 	return nil
 }
 
-// Signal simulates a signal to the process. A thread without a goroutine handles the signal.
+// Signal simulates a profiling signal to the process. A thread without a goroutine handles the
+// signal. The signal adds a record to the log.
 func (p *CPUProfiler) Signal() error {
 	p.before("Signal")
 	if p.Nudged != 0 {
@@ -267,20 +274,21 @@ func (p *CPUProfiler) Signal() error {
 	return nil
 }
 
-// Writing returns Caller.
+// Writing returns the field Caller, the name of the function that writes the profile.
 func (p *CPUProfiler) Writing() string { return p.Caller }
 
-// Other is the CPU profiler for code outside the engine.
+// An Other controls the simulated CPU profiler for code outside the engine under test.
 type Other struct{ p *CPUProfiler }
 
-// Other returns the CPU profiler for code outside the engine.
+// Other returns an Other, which controls p for code outside the engine under test. The profiler
+// distinguishes this code from the engine.
 func (p *CPUProfiler) Other() Other { return Other{p} }
 
-// Start simulates pprof.StartCPUProfile.
+// Start simulates pprof.StartCPUProfile, called by other code.
 func (o Other) Start(w io.Writer) error { return o.p.start(w, true) }
 
-// Stop simulates pprof.StopCPUProfile.
+// Stop simulates pprof.StopCPUProfile, called by other code.
 func (o Other) Stop() { o.p.stop(func() bool { return false }) }
 
-// SetRate simulates runtime.SetCPUProfileRate.
+// SetRate simulates runtime.SetCPUProfileRate, called by other code.
 func (o Other) SetRate(hz int) { o.p.setRate(hz) }

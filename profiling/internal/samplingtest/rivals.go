@@ -11,8 +11,8 @@ import (
 	"github.com/perfline/perfline/profiling/internal/sampling"
 )
 
-// A Rival is other code that uses the CPU profiler. Each Rival imitates code that exists in
-// practice.
+// A Rival is simulated code that competes with the engine for the CPU profiler. Each Rival imitates
+// a real library.
 type Rival struct {
 	Name      string
 	StopFirst bool // as pyroscope-go does at each upload
@@ -51,7 +51,7 @@ func (r Rival) act(t *testing.T, o Other) {
 	}
 }
 
-// A ForeignProfile is a writer for a profile of other code.
+// A ForeignProfile is an io.Writer that receives a profile of code outside the engine under test.
 type ForeignProfile struct{ writes atomic.Int32 }
 
 func (f *ForeignProfile) Write(p []byte) (int, error) {
@@ -59,17 +59,17 @@ func (f *ForeignProfile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Writes returns the number of calls of Write. The profiler calls Write once, at the end of the
+// Writes returns the number of calls of Write. The CPU profiler calls Write once, at the end of the
 // profile.
 func (f *ForeignProfile) Writes() int { return int(f.writes.Load()) }
 
-// A Gate is a writer that blocks until the test closes Open.
+// A Gate is an io.Writer. Write blocks until the test closes the channel Open.
 type Gate struct {
 	Entered chan struct{} // closed when Write begins
 	Open    chan struct{} // the test closes Open to unblock Write
 }
 
-// NewGate returns a gate that blocks.
+// NewGate returns a Gate that blocks each Write until the test closes the channel Open.
 func NewGate() *Gate { return &Gate{make(chan struct{}), make(chan struct{})} }
 
 func (g *Gate) Write(p []byte) (int, error) {
@@ -78,8 +78,8 @@ func (g *Gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WantFree fails t unless other code can record a complete profile. WantFree lasts one second on
-// the clock of the bubble.
+// WantFree fails the test t unless other code can record a complete profile with p. WantFree lasts
+// one second on the clock of the synctest bubble.
 func WantFree(t *testing.T, p *CPUProfiler) {
 	t.Helper()
 	f := &ForeignProfile{}
@@ -107,15 +107,15 @@ type ambush struct {
 // recovered from the first.
 const apart = 3
 
-// Conflicts tests an engine against rivals. One rival acts before each call from the engine to the
-// CPU profiler. Conflicts repeats the test with two rivals, at calls close to each other. Conflicts
-// fails the test in these cases:
+// Conflicts tests an engine against each [Rival]. In each run, the rival acts before one call from
+// the engine to the CPU profiler. The runs cover all calls. Further runs test two rivals that act
+// at calls close to each other. Conflicts fails the test in these cases:
 //
 //   - A profile of other code is incomplete.
 //   - The engine ends a profile of other code. See [CPUProfiler.Cut].
-//   - The engine does not resume.
+//   - The engine does not start again after a rival.
 //   - A call blocks for ever. The bubble then ends the test.
-//   - No rival acted before one of the named calls.
+//   - No rival acted before one of the methods that the parameter calls lists.
 func Conflicts(t *testing.T, newEngine func(*CPUProfiler) sampling.Engine, calls ...string) {
 	for _, r := range Rivals {
 		t.Run(r.Name, func(t *testing.T) {

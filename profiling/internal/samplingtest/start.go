@@ -13,8 +13,8 @@ import (
 // Patience bounds the time of an answer of StartCPUProfile on the busiest machine.
 const Patience = time.Minute
 
-// Start starts an engine at the shortest interval. If the engine does not start, Start fails t.
-// Start tries again in these cases:
+// Start starts the engine e at the shortest interval. If the engine does not start, Start fails the
+// test t. Start tries again in these cases:
 //
 //   - Other code uses the CPU profiler. An earlier profile may need time to end.
 //   - No signal arrives. The system may have stopped the process for seconds.
@@ -25,9 +25,9 @@ func Start(t testing.TB, e sampling.Engine) {
 	}
 }
 
-// UntilFree calls start again while start returns [sampling.ErrBusy]. UntilFree also repeats the
-// call after [sampling.ErrTransient], at most ten times. UntilFree returns the last result of
-// start.
+// UntilFree calls the function start repeatedly until the CPU profiler is free: while start returns
+// [sampling.ErrBusy]. UntilFree also repeats the call after [sampling.ErrTransient], at most ten
+// times. UntilFree returns the last result of start.
 func UntilFree(start func() error) error {
 	for stalls := 0; ; {
 		switch err := start(); {

@@ -52,7 +52,7 @@ const (
 	defaultBudget = 0.01
 )
 
-// An Engine samples all goroutines by the wall clock. Engine implements [sampling.Engine].
+// An Engine is a [sampling.Engine] that samples all goroutines of the process by the wall clock.
 type Engine struct {
 	now        func() int64         // the clock of samples
 	cpu        func() time.Duration // the clock of costs
@@ -79,8 +79,8 @@ type goroutines interface {
 	profile(s *sampling.Sample, symbols *sampling.Symbols, each func()) (missed int)
 }
 
-// New returns an engine that is not running. budget limits the share of one core that the engine
-// may use. The budget is above 0 and at most 1. 0 means 0.01.
+// New returns an engine that is not running. The parameter budget limits the share of one core that
+// the engine may use. The budget is above 0 and at most 1. 0 means 0.01.
 func New(budget float64, symbols *sampling.Symbols) (*Engine, error) {
 	if budget == 0 {
 		budget = defaultBudget
@@ -109,21 +109,24 @@ func newEngine(budget float64, symbols *sampling.Symbols, fallback error) *Engin
 	return e
 }
 
-// Name implements [sampling.Engine].
+// Name returns [profile.EngineWall], the name of the engine.
 func (e *Engine) Name() profile.Engine { return profile.EngineWall }
 
-// Fallback returns the reason why the engine reads the profiles of runtime/pprof. Fallback returns
-// nil if the engine reads the records of the runtime.
+// Fallback returns the reason why the engine reads the slower profiles of runtime/pprof. If the
+// engine reads the runtime's records directly, Fallback returns nil.
 func (e *Engine) Fallback() error { return e.fallback }
 
-// Interval implements [sampling.Engine]. Interval returns requested, but at least a millisecond.
+// Interval returns the sampling interval that the engine uses for a requested interval. The result
+// is the requested interval, but at least a millisecond.
 func (e *Engine) Interval(requested time.Duration) time.Duration { return max(requested, shortest) }
 
-// Period returns the time between ticks. The period is at least the interval of Start. If ticks use
-// more than the budget, the period becomes longer, up to a minute.
+// Period returns the time between calls of Tick. The period is at least the interval that Start
+// received. If the calls use more CPU time than the budget, the period becomes longer, up to a
+// minute.
 func (e *Engine) Period() time.Duration { return e.pace.period }
 
-// Start implements [sampling.Engine]. Start always returns nil.
+// Start starts the engine at the given interval. The first call of Tick then takes samples. Start
+// always returns nil.
 func (e *Engine) Start(interval time.Duration) error {
 	if e.active {
 		return nil
@@ -134,8 +137,9 @@ func (e *Engine) Start(interval time.Duration) error {
 	return nil
 }
 
-// Tick implements [sampling.Engine]. Tick always returns nil. Tick counts missed goroutines as
-// lost. The weights of the next tick include the time of the missed goroutines.
+// Tick samples all goroutines, and passes the samples to the function emit. Tick counts missed
+// goroutines as lost samples. The sample weights of the next Tick then include the time since the
+// last Tick without missed goroutines. Tick always returns nil.
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if !e.active {
 		return nil
@@ -168,17 +172,17 @@ func (e *Engine) emitGroup() {
 	e.emit(s)
 }
 
-// Flush does nothing, because only ticks take samples.
+// Flush does nothing, because only calls of Tick take samples.
 func (e *Engine) Flush(func(*sampling.Sample)) error { return nil }
 
-// Stop implements [sampling.Engine]. Stop emits no samples, and frees the memory of the ticks.
+// Stop stops the engine and frees the memory for samples. Stop emits no samples.
 func (e *Engine) Stop(func(*sampling.Sample)) {
 	e.active = false
 	e.goroutines = e.source()
 	e.sample = sampling.Sample{}
 }
 
-// Lost implements [sampling.Engine].
+// Lost returns the number of goroutines that calls of Tick missed.
 func (e *Engine) Lost() uint64 { return e.lost }
 
 // cpuTime returns the CPU time of the calling thread. On systems without that, it returns the wall

@@ -37,7 +37,8 @@ const (
 	deepest  = 64 // calls in a stack of the runtime's CPU profiler
 )
 
-// An Engine samples CPU time with runtime/pprof. Engine implements [sampling.Engine].
+// An Engine is a [sampling.Engine] that samples CPU time with runtime/pprof. The engine records
+// windows: CPU profiles of one second each.
 type Engine struct {
 	cpu           sampling.CPUProfiler
 	answerTimeout time.Duration
@@ -50,24 +51,24 @@ type Engine struct {
 
 var _ sampling.Engine = (*Engine)(nil)
 
-// New returns an engine that uses cpu. The engine is not running. answerTimeout limits the time
-// that Start waits for StartCPUProfile. StartCPUProfile blocks while a StopCPUProfile writes a
-// profile.
+// New returns an engine that uses the CPU profiler cpu. The engine is not running. answerTimeout
+// limits the time that Start waits for pprof.StartCPUProfile. StartCPUProfile blocks while a call
+// of StopCPUProfile writes a profile.
 func New(symbols *sampling.Symbols, answerTimeout time.Duration, cpu sampling.CPUProfiler) *Engine {
 	return &Engine{cpu: cpu, answerTimeout: answerTimeout, symbols: symbols}
 }
 
-// Name implements [sampling.Engine].
+// Name returns [profile.EngineWindow], the name of the engine.
 func (e *Engine) Name() profile.Engine { return profile.EngineWindow }
 
-// Interval returns 10 ms.
+// Interval returns 10 ms, the only sampling interval of the engine.
 func (e *Engine) Interval(time.Duration) time.Duration { return interval }
 
-// Period returns a second.
+// Period returns one second, the time between calls of Tick.
 func (e *Engine) Period() time.Duration { return period }
 
-// Start implements [sampling.Engine]. Start ignores the interval, because the interval is always 10
-// ms.
+// Start begins the first window. Start ignores the given interval, because the sampling interval is
+// always 10 ms. If other code uses or stops the CPU profiler, the error wraps [sampling.ErrBusy].
 func (e *Engine) Start(time.Duration) error {
 	if e.window != nil {
 		return nil
@@ -102,8 +103,9 @@ type startAnswer struct {
 	err    error
 }
 
-// Tick implements [sampling.Engine]. Tick ends the current window and begins the next window. Then
-// Tick emits the samples of the ended window.
+// Tick ends the current window and begins the next window. Then Tick passes the samples of the
+// ended window to the function emit. If other code took over the CPU profiler, the error wraps
+// [sampling.ErrTaken].
 func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	if e.window == nil {
 		return nil
@@ -120,10 +122,11 @@ func (e *Engine) Tick(emit func(*sampling.Sample)) error {
 	return err
 }
 
-// Flush implements [sampling.Engine]. Flush calls Tick.
+// Flush calls Tick, and returns the error of Tick.
 func (e *Engine) Flush(emit func(*sampling.Sample)) error { return e.Tick(emit) }
 
-// Stop implements [sampling.Engine].
+// Stop ends the current window, and passes the samples of the window to the function emit. Stop
+// also cancels a pending request for the CPU profiler.
 func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	if request := e.request; request != nil {
 		e.request = nil
@@ -142,8 +145,8 @@ func (e *Engine) Stop(emit func(*sampling.Sample)) {
 	e.sample = sampling.Sample{}
 }
 
-// Lost implements [sampling.Engine]. Lost adds up the lost samples that the profiles report. An
-// unreadable profile counts as one lost sample.
+// Lost returns the number of lost samples. Lost adds up the lost samples that the windows' profiles
+// report. An unreadable profile counts as one lost sample.
 func (e *Engine) Lost() uint64 { return e.lost }
 
 func (e *Engine) emit(w *window, emit func(*sampling.Sample)) {
@@ -204,8 +207,8 @@ func begin(cpu sampling.CPUProfiler) (*window, error) {
 	return w, nil
 }
 
-// Write implements [io.Writer] for runtime/pprof. runtime/pprof writes only after a call that sets
-// the rate of the CPU profiler to 0.
+// Write receives the CPU profile from runtime/pprof. runtime/pprof calls Write only after the rate
+// of the CPU profiler was set to 0.
 func (w *window) Write(p []byte) (int, error) {
 	if w.endedAt.CompareAndSwap(0, sampling.Now()) {
 		if !w.ours.Load() && !sampling.Stopped(w.cpu) {
