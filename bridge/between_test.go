@@ -130,6 +130,22 @@ func TestNoOpSpanUnderAnSDKSpan(t *testing.T) {
 	}
 }
 
+// In a request that is not sampled, a span below an unsampled one is dropped as each other span, and not counted.
+func TestUnsampledBetweenInAnUnsampledRequest(t *testing.T) {
+	r := newRig(t, bothproviders.Perfline, bothproviders.Options{Sampler: never})
+	ctx, root := r.tracer.Start(r.ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+	marks.Mark(ctx, "mark") // makes the request's unit
+	between, _ := others(t)["unsampled"].Start(ctx, "between")
+	below, child := r.tracer.Start(between, "child")
+	marks.Mark(below, "in child")
+	child.End()
+	root.End()
+	r.flush(t)
+	if s := r.stats(); s.SpansUnderUnsampled != 0 || s.Lost() != 0 || len(r.got.all()) != 0 {
+		t.Errorf("stats %+v, spans %v", s, r.got.names())
+	}
+}
+
 // An unsampled request that the policy keeps has what is below spans of another provider, too.
 func TestSpansBetweenInAKeptRequest(t *testing.T) {
 	for name, other := range others(t) {

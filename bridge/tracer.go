@@ -101,8 +101,9 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 		if root {
 			s.root = s
 		}
-		if between.IsValid() && !between.IsSampled() && unit != nil {
-			s.above, _ = active.(*recordedSpan)
+		if above, ok := active.(*recordedSpan); ok && above.sampled && unit != nil &&
+			between.IsValid() && !between.IsSampled() {
+			s.above = above
 			t.provider.attachment.stats[spansUnderUnsampled].Add(1)
 		}
 		s.unit.Store(unit)
