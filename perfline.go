@@ -58,8 +58,8 @@ type Config struct {
 	Marks  bridge.MarkForm
 	Recent requests.Config // bounds the requests in memory
 	// Keep selects requests that stay in memory with all their spans, even if the sampler drops
-	// them. By default, these are slow and failed requests. Keep applies only if TracerProvider is
-	// nil.
+	// them. By default, these are slow and failed requests, and some with only an error inside.
+	// Keep applies only if TracerProvider is nil.
 	Keep    bridge.KeepPolicy
 	Sampler sdktrace.Sampler // in place of OTEL_TRACES_SAMPLER; default: parentbased_always_on
 	// Profiles sets the Pyroscope server of continuous profiles, in place of PYROSCOPE_*. Profiles
@@ -68,7 +68,8 @@ type Config struct {
 	Sessions sessions.Config // bounds the cost of sessions, and says who may start a session
 
 	// Waits, when set, records the waits of slow requests: see flight.NewRecorder of package
-	// waits/flight. The pipeline starts the recorder and shuts it down.
+	// waits/flight. The pipeline starts the recorder and shuts it down. Waits changes the default
+	// of Keep.Factor: then requests are also compared with the usual duration of their route.
 	Waits waits.Recorder
 
 	// ProfileExporter, when set, sends continuous profiles over OTLP. Package

@@ -19,9 +19,9 @@ import (
 // A tracing makes a pipeline's spans, and delivers them.
 type tracing struct {
 	provider trace.TracerProvider
-	keeps    bool                       // it applies Config.Keep
 	labels   *spanlabels.TracerProvider // wraps an SDK's provider; nil with perfline's own
 	stats    func() bridge.Stats
+	requests func() map[string]uint64 // the decisions about Config.Keep; nil without any
 	flush    func(context.Context) error
 	shutdown func(context.Context) error
 }
@@ -56,8 +56,12 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 		p.Processors = []sdktrace.SpanProcessor{to.snapshot}
 	}
 	provider := bridge.NewTracerProvider(p)
-	return &tracing{provider: provider, keeps: !c.Keep.Off, stats: provider.Stats,
+	t := &tracing{provider: provider, stats: provider.Stats,
 		flush: provider.ForceFlush, shutdown: provider.Shutdown}
+	if !c.Keep.Off {
+		t.requests = provider.RequestCounts
+	}
+	return t
 }
 
 // askRecorder returns a function that reports slow requests to a recorder. askRecorder puts an
