@@ -5,9 +5,9 @@ import (
 	"github.com/perfline/perfline/internal/counts"
 )
 
-// Counts returns the counts of [Stats] as a list, and the counts of the recent requests and of
-// sessions. The list omits the parts that this pipeline does not run, such as a delivery, profiling
-// or a waits recorder.
+// Counts returns the counts of [Stats] as a list, and the counts of the keep policy, of the recent
+// requests and of sessions. The list omits the parts that this pipeline does not run, such as a
+// delivery, profiling or a waits recorder.
 //
 // Each of perfline.marks, perfline.spans and a delivery counts every item under exactly one
 // outcome. The exception is the outcome accepted of a delivery, which is the sum of the other
@@ -34,8 +34,8 @@ func (p *Pipeline) read() (s Stats, t counts.Table) {
 		}
 	}
 	t = append(t, counts.Bridge(s.Bridge, s.UnlabelledSpans)...)
-	if p.tracing != nil && p.tracing.keeps {
-		t = append(t, counts.Requests(s.Bridge.Requests)...)
+	if p.tracing != nil && p.tracing.requests != nil {
+		t = append(t, counts.Requests(p.tracing.requests())...)
 	}
 	if p.delivery != nil {
 		s.Delivery = p.delivery.Stats()

@@ -27,10 +27,12 @@ func (d *decisions) decide(root *local.Root, s sdktrace.ReadOnlySpan) {
 	if d == nil || root.Class > local.Stream {
 		return
 	}
-	decision := d.keeper.Decide(root.Class, root.Name, root.End.Sub(root.Start), root.Failed,
-		isChosen(s.Attributes()))
+	decision := d.keeper.Decide(&keep.Request{
+		Class: root.Class, Name: root.Name, Took: root.Took(), Failed: root.Failed,
+		Chosen: isChosen(s.Attributes()),
+	})
 	root.Keep = decision.Reason
-	if decision.OverCeiling {
+	if decision.OverCeiling != local.NotKept {
 		d.over.Add(1)
 	} else {
 		d.reasons[decision.Reason].Add(1)
@@ -50,15 +52,13 @@ func isChosen(attrs []attribute.KeyValue) bool {
 	return false
 }
 
-// stats returns the counts of the decisions. d may be nil.
-func (d *decisions) stats() bridge.RequestStats {
-	if d == nil {
-		return bridge.RequestStats{}
+// counts returns the decisions by the words of [bridge.TracerProvider.RequestCounts].
+func (d *decisions) counts() map[string]uint64 {
+	n := map[string]uint64{
+		"over_ceiling": d.over.Load(), "other": d.reasons[local.NotKept].Load(),
 	}
-	return bridge.RequestStats{
-		Chosen: d.reasons[local.KeptForProgram].Load(),
-		Failed: d.reasons[local.KeptForFailure].Load(),
-		Slow:   d.reasons[local.KeptForTime].Load(), Share: d.reasons[local.KeptForShare].Load(),
-		OverCeiling: d.over.Load(), Others: d.reasons[local.NotKept].Load(),
+	for reason := local.NotKept + 1; reason < local.KeepReasons; reason++ {
+		n[reason.String()] = d.reasons[reason].Load()
 	}
+	return n
 }

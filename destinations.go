@@ -41,7 +41,9 @@ func (d *destinations) decideBeside(c Config) {
 	if c.Keep.Off {
 		return
 	}
-	d.decisions = &decisions{keeper: keep.New(keep.Policy(c.Keep), d.recent.Routes())}
+	policy, table := keep.Policy(c.Keep), d.recent.Routes()
+	table.SetSlowRule(policy.SlowRule(c.Waits != nil))
+	d.decisions = &decisions{keeper: keep.New(policy, table)}
 	switch {
 	case c.Waits == nil:
 	case d.encoded == nil:

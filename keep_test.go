@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -13,7 +14,9 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/waits/flight"
 )
 
 // By default, a request that fails stays in memory whole although the sampler dropped it, and the counts say why.
@@ -65,5 +68,34 @@ func TestKeep(t *testing.T) {
 		if err := pl.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A pipeline with a waits recorder compares requests with what is usual for their route, as long as the program does not say
+// what is slow.
+func TestKeepFactorWithWaits(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		waits bool
+		keep  bridge.KeepPolicy
+		want  string
+	}{
+		{"with waits", true, bridge.KeepPolicy{}, "slow from 1.0 s (3 × the usual after 128 requests)"},
+		{"without", false, bridge.KeepPolicy{}, "slow from 1.0 s"},
+		{"with waits and a threshold", true, bridge.KeepPolicy{Slow: time.Second}, "slow from 1.0 s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := perfline.Config{Keep: c.keep}
+			if c.waits {
+				config.Waits = flight.NewRecorder(flight.Config{})
+			}
+			pl, _, _ := start(t, config)
+			if from, _ := stored(pl).Routes().SlowFrom(local.Request, "GET /"); from.String() != c.want {
+				t.Errorf("a request is %q, want %q", from.String(), c.want)
+			}
+			if err := pl.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -58,8 +58,8 @@ type Config struct {
 	Marks  bridge.MarkForm
 	Recent requests.Config // bounds the requests in memory
 	// Keep selects requests that stay in memory with all spans, even if the sampler drops the
-	// requests. By default, Keep selects slow and failed requests. If TracerProvider is set, Keep
-	// selects from the sampled requests.
+	// requests. By default, Keep selects slow and failed requests, and some with only an error
+	// inside. If TracerProvider is set, Keep selects from the sampled requests.
 	Keep    bridge.KeepPolicy
 	Sampler sdktrace.Sampler // in place of OTEL_TRACES_SAMPLER; default: parentbased_always_on
 	// Profiles sets the Pyroscope server of continuous profiles, in place of PYROSCOPE_*. Profiles
@@ -68,9 +68,11 @@ type Config struct {
 	Sessions sessions.Config // limits the cost of sessions, and contains the permissions of clients
 
 	// Waits, when set, records the waits of slow requests: see flight.NewRecorder of package
-	// waits/flight. The pipeline starts the recorder and shuts the recorder down. If spans go to
-	// SpanExporter, or to an exporter of TracerProvider, Logger writes the causes of slow requests.
-	// A minute has at most 20 such lines.
+	// waits/flight. The pipeline starts the recorder and shuts the recorder down. Waits changes the
+	// default of Keep.Factor: a request is then also slow by the usual duration of its route.
+	//
+	// If spans go to SpanExporter, or to an exporter of TracerProvider, Logger writes the causes of
+	// slow requests. A minute has at most 20 such lines.
 	Waits waits.Recorder
 
 	// ProfileExporter, when set, sends continuous profiles over OTLP. Package

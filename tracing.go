@@ -21,9 +21,9 @@ import (
 // A tracing makes a pipeline's spans, and delivers them.
 type tracing struct {
 	provider trace.TracerProvider
-	keeps    bool                       // it applies Config.Keep
 	labels   *spanlabels.TracerProvider // wraps an SDK's provider; nil with perfline's own
 	stats    func() bridge.Stats
+	requests func() map[string]uint64 // the decisions about Config.Keep; nil without any
 	flush    func(context.Context) error
 	shutdown func(context.Context) error
 }
@@ -58,8 +58,12 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 		p.Processors = []sdktrace.SpanProcessor{to.snapshot}
 	}
 	provider := bridge.NewTracerProvider(p)
-	return &tracing{provider: provider, keeps: !c.Keep.Off, stats: provider.Stats,
+	t := &tracing{provider: provider, stats: provider.Stats,
 		flush: provider.ForceFlush, shutdown: provider.Shutdown}
+	if !c.Keep.Off {
+		t.requests = provider.RequestCounts
+	}
+	return t
 }
 
 // warnOfEarlier logs that the program set a tracer provider before Start. OpenTelemetry's tracers
@@ -102,14 +106,8 @@ func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput,
 	c.TracerProvider.RegisterSpanProcessor(processor)
 	c.TracerProvider.RegisterSpanProcessor(to)
 	labels := spanlabels.WrapTracerProvider(c.TracerProvider)
-	stats := func() bridge.Stats {
-		s := processor.Stats()
-		s.Requests = to.decisions.stats()
-		return s
-	}
-	return &tracing{
-		provider: c.TracerProvider, keeps: !c.Keep.Off, labels: labels, stats: stats,
-		flush: to.ForceFlush,
+	t := &tracing{
+		provider: c.TracerProvider, labels: labels, stats: processor.Stats, flush: to.ForceFlush,
 		shutdown: func(ctx context.Context) error {
 			err := errors.Join(processor.Shutdown(ctx), to.ForceFlush(ctx), to.Shutdown(ctx))
 			r := within.Begin(ctx, 2*within.Grace)
@@ -123,4 +121,8 @@ func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput,
 			return errors.Join(err, r.End())
 		},
 	}
+	if to.decisions != nil {
+		t.requests = to.decisions.counts
+	}
+	return t
 }

@@ -143,8 +143,9 @@
 // # Limitations
 //
 //   - The route counts lack requests that the sampler dropped if KeepPolicy.Off is set, if there is
-//     no policy, or if the policy does not see the requests (RequestStats.Untracked). With the
-//     SDK's provider, the route counts have only recorded spans.
+//     no policy, or if the policy does not see the requests ("untracked" of
+//     [TracerProvider.RequestCounts]). With the SDK's provider, the route counts have only
+//     recorded spans.
 //   - A mark after its span's End is not an event of the span. MarksAfterEnd counts such a mark
 //     unless the mark is a log record.
 //   - With the form LogRecords, processors and recorders get spans without events for marks, unless

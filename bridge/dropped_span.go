@@ -81,10 +81,10 @@ func (c *droppedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// SetStatus marks the request as failed if the status is an error.
+// SetStatus records an error inside the request if the status is an error.
 func (s *droppedSpan) SetStatus(code codes.Code, _ string) {
 	if s.above != nil && code == codes.Error && !s.Ended() {
-		s.above.Unit().Failed.Store(true)
+		s.above.Unit().ErrorInside.Store(true)
 	}
 }
 

@@ -277,7 +277,6 @@ func (j *journalJudge) compare() {
 		stats[i] = s.stats()
 		stats[i].MarkEvents, stats[i].MarksOverLimit, stats[i].MarksOfOpenSpans = stats[i].MarkEvents+stats[i].MarksOverLimit+stats[i].MarksOfOpenSpans, 0, 0
 		stats[i].OtherSpans = 0 // counted by our provider alone
-		stats[i].Requests = bridge.RequestStats{}
 	}
 	ours, sdk := texts[0], texts[1]
 	for i := range max(len(ours), len(sdk)) {

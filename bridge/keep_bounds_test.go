@@ -47,8 +47,8 @@ func testKeepBoundOfARequest(t *testing.T) {
 		t.Errorf("kept %d of %d measures, want the oldest ones", stay, n)
 	}
 	s := r.provider.Stats()
-	if s.Requests.Refused != uint64(n-stay)+1 || s.Lost() != 0 {
-		t.Errorf("%+v, want %d refused and none lost", s, n-stay+1)
+	if refused := r.provider.RequestCounts()["refused"]; refused != uint64(n-stay)+1 || s.Lost() != 0 {
+		t.Errorf("%d refused, %+v, want %d refused and none lost", refused, s, n-stay+1)
 	}
 	if got, want := strings.Join(r.recorded.kept(), ""), fmt.Sprint("share refused ", n-stay); got != want {
 		t.Errorf("the root says %q, want %q", got, want)
@@ -160,7 +160,7 @@ func TestKeepInACrowd(t *testing.T) {
 		if got, want := r.recorded.names(), "GET / render"; got != want {
 			t.Errorf("recorded %q, want %q", got, want)
 		}
-		if s := r.provider.Stats(); s.Requests.Refused != 0 || s.MarkEvents != 1 {
+		if s := r.provider.Stats(); r.provider.RequestCounts()["refused"] != 0 || s.MarkEvents != 1 {
 			t.Errorf("%+v: want the mark of the undecided request, and nothing refused", s)
 		}
 	})
@@ -185,7 +185,7 @@ func TestKeepRefusedIsRecorded(t *testing.T) {
 		if s := observer.FromContext(r.ctx).Stats()[observer.Measure]; s.Recorded != n || s.Delivered != n || s.Overflow != 0 {
 			t.Errorf("%+v, want %d recorded and delivered", s, n)
 		}
-		if s := r.provider.Stats().Requests; s.Refused == 0 {
+		if r.provider.RequestCounts()["refused"] == 0 {
 			t.Error("nothing was refused")
 		}
 	})
@@ -223,12 +223,12 @@ func TestKeepRootsThatNeverEnd(t *testing.T) {
 			ctx, _ := leaky.Start(r.ctx, "rpc", trace.WithSpanKind(trace.SpanKindServer))
 			marks.Time(ctx, "measure").End()
 		}
-		s := r.provider.Stats().Requests
-		if s.Untracked < n/2 || s.Untracked > n-1000 {
-			t.Errorf("%d requests are untracked", s.Untracked)
+		untracked := r.provider.RequestCounts()["untracked"]
+		if untracked < n/2 || untracked > n-1000 {
+			t.Errorf("%d requests are untracked", untracked)
 		}
-		if u := r.unitStats(); u.Waiting+int(s.Untracked) != n {
-			t.Errorf("%d requests wait and %d are untracked, want %d together", u.Waiting, s.Untracked, n)
+		if u := r.unitStats(); u.Waiting+int(untracked) != n {
+			t.Errorf("%d requests wait and %d are untracked, want %d together", u.Waiting, untracked, n)
 		}
 		r.serve("GET /", 0, nil)
 		time.Sleep(16 * time.Minute)

@@ -46,7 +46,7 @@ func TestDroppedRequestsAreCounted(t *testing.T) {
 			if n := count(table); n != each*goroutines {
 				t.Errorf("the routes have %d requests, want %d", n, each*goroutines)
 			}
-			if n := p.Stats().Requests.Others; n != each*goroutines {
+			if n := p.RequestCounts()["other"]; n != each*goroutines {
 				t.Errorf("%d requests are counted, want %d", n, each*goroutines)
 			}
 		})

@@ -48,7 +48,7 @@ func TestKeepExpired(t *testing.T) {
 				t.Errorf("the root dropped %d events, want 1", s.DroppedEvents)
 			}
 		}
-		if s := r.provider.Stats(); s.Requests.Refused != 6 || s.MarksAfterEnd != 1 {
+		if s := r.provider.Stats(); r.provider.RequestCounts()["refused"] != 6 || s.MarksAfterEnd != 1 {
 			t.Errorf("%+v, want 6 refused: four marks, the child and the measure; and 1 late mark", s)
 		}
 	})

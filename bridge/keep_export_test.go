@@ -41,8 +41,8 @@ func TestKeepExport(t *testing.T) {
 					t.Errorf("%s has the trace state %q and the flags %v, want %q and not sampled", s.Name, s.TraceState, s.TraceFlags, c.want)
 				}
 			}
-			if s := r.provider.Stats().Requests; s.Exported != 1 || s.Slow != 1 {
-				t.Errorf("%+v, want 1 slow and exported", s)
+			if n := r.provider.RequestCounts(); n["exported"] != 1 || n["slow"] != 1 {
+				t.Errorf("%v, want 1 slow and exported", n)
 			}
 		}
 	})
@@ -90,8 +90,8 @@ func TestKeepExportNeedsExporters(t *testing.T) {
 	defer func() { _ = p.Shutdown(t.Context()) }()
 	_, span := p.Tracer("test").Start(t.Context(), "GET /", trace.WithSpanKind(trace.SpanKindServer))
 	span.End()
-	if s := p.Stats().Requests; s.Share != 1 || s.Exported != 0 || recorded.names() != "GET /" {
-		t.Errorf("%+v, recorded %q; want a request that is kept and not exported", s, recorded.names())
+	if n := p.RequestCounts(); n["share"] != 1 || n["exported"] != 0 || recorded.names() != "GET /" {
+		t.Errorf("%v, recorded %q; want a request that is kept and not exported", n, recorded.names())
 	}
 }
 
@@ -105,7 +105,7 @@ func TestKeepExportWithoutChildren(t *testing.T) {
 	if got, want := r.exported.names(), "GET / late"; got != want {
 		t.Errorf("exported %q, want %q", got, want)
 	}
-	if n := r.provider.Stats().Requests.Exported; n != 1 {
+	if n := r.provider.RequestCounts()["exported"]; n != 1 {
 		t.Errorf("%d requests count as exported, want 1", n)
 	}
 }

@@ -32,18 +32,18 @@ func TestKeepWithAttributeLimits(t *testing.T) {
 				}
 				stream(true)
 				stream(false, true)
-				if s := r.provider.Stats().Requests; s.Slow != 0 || s.Others != 2 {
-					t.Errorf("%+v, want two streams, which are not slow", s)
+				if n := r.provider.RequestCounts(); n["slow"] != 0 || n["other"] != 2 {
+					t.Errorf("%v, want two streams, which are not slow", n)
 				}
 				stream(true, false)
-				if s := r.provider.Stats().Requests; s.Slow != 1 {
-					t.Errorf("%+v, want one that is slow, and is no stream in the end", s)
+				if n := r.provider.RequestCounts(); n["slow"] != 1 {
+					t.Errorf("%v, want one that is slow, and is no stream in the end", n)
 				}
 				_, job := marks.StartJob(r.ctx, "nightly", slog.String("a", "b"))
 				time.Sleep(time.Hour)
 				job.End()
-				if s := r.provider.Stats().Requests; s.Slow != 2 {
-					t.Errorf("%+v, want a slow job", s)
+				if n := r.provider.RequestCounts(); n["slow"] != 2 {
+					t.Errorf("%v, want a slow job", n)
 				}
 			})
 		})

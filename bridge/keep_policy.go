@@ -23,17 +23,19 @@ import (
 // reasons that applies:
 //
 //   - chosen: the program called marks.Keep.
-//   - failed: a span has the status Error. A request answered with 5xx has this status.
+//   - failed: the local root has the status Error. A request answered with 5xx has this status.
 //   - slow: the duration of the request reached the threshold. Streams are never slow.
+//   - error_inside: a span under the local root has the status Error. The program may have handled
+//     this error. Such requests have a ceiling of their own, and are not exported.
 //   - share: the policy keeps a random share of all other requests.
 //
-// The zero value keeps chosen and failed requests, and requests of a second or more. The zero value
-// keeps at most 20 requests a second.
+// The zero value keeps chosen and failed requests, requests of a second or more, and requests with
+// an error inside. The zero value keeps at most 20 requests a second, and 5 with an error inside.
 //
 // Spans that the sampler drops stay in memory until the decision. The limits are 512 KiB for a
-// request and 32 MiB for all requests. 32 MiB is half of the memory of all units. When this memory
-// is full, perfline drops new entries. perfline also drops entries that wait 15 minutes for a
-// decision. [Stats] counts all dropped entries.
+// request and 32 MiB for all requests, which is half of the memory of all units. New entries are
+// dropped when this memory is full. Entries that wait 15 minutes for a decision are dropped, too.
+// [TracerProvider.RequestCounts] counts all dropped entries.
 //
 // IsRecording returns false for spans that wait for a decision. Instrumentation therefore often
 // omits expensive attributes: see docs/keep.md.
@@ -50,24 +52,32 @@ type KeepPolicy struct {
 	// duration reaches Factor times the usual duration of the route. Factor is from 1 to 2^20. 0
 	// disables the relative threshold.
 	//
-	// The usual duration is about the 95th percentile of the last minutes. With fewer than 128
-	// requests of the route in the last minutes, all requests since the start count. The relative
+	// The default is different if TracerProviderConfig.OnSlow is set, for example by a waits
+	// recorder. Then, without Slow and Factor, Factor is 3 for routes outside Routes, and the
+	// relative threshold is at least 50 ms.
+	//
+	// The usual duration is about the 95th percentile of the last minutes. If the last minutes have
+	// fewer than 128 requests of the route, all requests since the start count. The relative
 	// threshold applies after 128 requests of the route.
 	Factor float64
 
-	WithoutFailed bool    // a failure is no reason to keep a request
+	WithoutFailed bool    // a failure, or an error inside, is no reason to keep a request
 	Share         float64 // the share of requests without another reason, from 0 to 1
 
 	// PerSecond is the ceiling: the largest number of requests that the policy keeps in a second.
-	// The policy adds the unused number of a second to the next second. 0 means 20, and a negative
-	// value means no ceiling. Stats counts requests over the ceiling. The policy treats these
-	// requests as requests without a reason.
+	// The unused number of a second is added to the next second. 0 means 20, and a negative value
+	// means no ceiling. TracerProvider.RequestCounts counts requests over the ceiling. The policy
+	// treats these requests as requests without a reason.
+	//
+	// Requests with only an error inside do not count. Their own ceiling is a quarter of PerSecond,
+	// but at least one a second.
 	PerSecond int
 
-	// Export also sends kept requests to the exporters, if this process started the trace. The
-	// spans contain no sampled flag and no sampling threshold. Therefore backends do not
-	// extrapolate from the spans. The local root contains the attribute perfline.keep.reason. The
-	// trace contains spans of called services only if these services also keep the request.
+	// Export also sends kept requests to the exporters, if this process started the trace.
+	// Requests with only an error inside stay in memory: the error may be a normal answer. The
+	// spans have no sampled flag and no sampling threshold, so that backends do not extrapolate
+	// from the spans. The local root has the attribute perfline.keep.reason. The trace contains
+	// spans of called services only if these services also keep the request.
 	Export bool
 }
 
@@ -108,7 +118,7 @@ func (s *recordedSpan) asRoot() local.Root {
 func (s *recordedSpan) isRequest() bool { return s.class <= local.Stream }
 
 // applyKeepPolicy decides about the request of a local root that has ended. For another span,
-// applyKeepPolicy records a failure for the later decision. The unit of a local root may be nil.
+// applyKeepPolicy records an error for the later decision. The unit of a local root may be nil.
 func (s *recordedSpan) applyKeepPolicy(unit *record.Unit) {
 	p := s.tracer.provider
 	switch {
@@ -116,7 +126,7 @@ func (s *recordedSpan) applyKeepPolicy(unit *record.Unit) {
 		return
 	case !s.root:
 		if s.failed() {
-			unit.Failed.Store(true)
+			unit.ErrorInside.Store(true)
 		}
 		return
 	case s.tentative:
@@ -124,11 +134,13 @@ func (s *recordedSpan) applyKeepPolicy(unit *record.Unit) {
 	}
 	var d keep.Decision
 	if s.isRequest() {
-		failed, chosen := s.failed(), false
-		if unit != nil {
-			failed, chosen = failed || unit.Failed.Load(), unit.Chosen.Load()
+		q := keep.Request{
+			Class: s.class, Name: s.name, Took: s.endTime.Sub(s.startTime), Failed: s.failed(),
 		}
-		d = p.keeper.Decide(s.class, s.name, s.endTime.Sub(s.startTime), failed, chosen)
+		if unit != nil {
+			q.ErrorInside, q.Chosen = unit.ErrorInside.Load(), unit.Chosen.Load()
+		}
+		d = p.keeper.Decide(&q)
 	}
 	s.mu.Lock()
 	s.keep, s.overCeiling, s.decided = d.Reason, d.OverCeiling, true
@@ -143,7 +155,9 @@ func (s *recordedSpan) applyKeepPolicy(unit *record.Unit) {
 // decisionCounter returns the counter of the decision about a request, or -1 without a decision.
 func (p *TracerProvider) decisionCounter(s *recordedSpan) int {
 	switch {
-	case s.overCeiling:
+	case s.overCeiling == local.KeptForErrorInside:
+		return requestsInsideOverCeiling
+	case s.overCeiling != local.NotKept:
 		return requestsOverCeiling
 	case p.keeper == nil || !s.isRequest():
 		return -1

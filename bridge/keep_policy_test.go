@@ -141,10 +141,18 @@ func TestKeepReasons(t *testing.T) {
 			s.SetAttributes(attribute.Bool(record.StreamKey, true))
 		}, ""},
 		{"root failed", bridge.KeepPolicy{}, "GET /", 0, func(_ context.Context, s trace.Span) { s.SetStatus(codes.Error, "") }, "failed"},
-		{"child failed", bridge.KeepPolicy{}, "GET /", 0, childFails, "failed"},
-		{"measure failed", bridge.KeepPolicy{}, "GET /", 0, fail, "failed"},
-		{"started measure failed", bridge.KeepPolicy{}, "GET /", 0, startedFails, "failed"},
-		{"failures do not count", bridge.KeepPolicy{WithoutFailed: true}, "GET /", 0, childFails, ""},
+		{"child failed", bridge.KeepPolicy{}, "GET /", 0, childFails, "error_inside"},
+		{"measure failed", bridge.KeepPolicy{}, "GET /", 0, fail, "error_inside"},
+		{"started measure failed", bridge.KeepPolicy{}, "GET /", 0, startedFails, "error_inside"},
+		{"root and child failed", bridge.KeepPolicy{}, "GET /", 0, func(ctx context.Context, s trace.Span) {
+			childFails(ctx, s)
+			s.SetStatus(codes.Error, "")
+		}, "failed"},
+		{"root and child failed, and failures do not count", bridge.KeepPolicy{WithoutFailed: true}, "GET /", 0, func(ctx context.Context, s trace.Span) {
+			childFails(ctx, s)
+			s.SetStatus(codes.Error, "")
+		}, ""},
+		{"child failed, and failures do not count", bridge.KeepPolicy{WithoutFailed: true}, "GET /", 0, childFails, ""},
 		{"Ok in the end", bridge.KeepPolicy{}, "GET /", 0, func(_ context.Context, s trace.Span) {
 			s.SetStatus(codes.Error, "")
 			s.SetStatus(codes.Ok, "")
@@ -154,7 +162,9 @@ func TestKeepReasons(t *testing.T) {
 			fail(ctx, s)
 			choose(ctx, s)
 		}, "chosen"},
-		{"failed and slow", bridge.KeepPolicy{}, "GET /", time.Minute, fail, "failed"},
+		{"failed and slow", bridge.KeepPolicy{}, "GET /", time.Minute, func(_ context.Context, s trace.Span) { s.SetStatus(codes.Error, "") }, "failed"},
+		{"measure failed, and slow", bridge.KeepPolicy{}, "GET /", time.Minute, fail, "slow"},
+		{"measure failed, and share", bridge.KeepPolicy{Share: 1}, "GET /", 0, fail, "error_inside"},
 		{"share", bridge.KeepPolicy{Share: 1}, "GET /", 0, nil, "share"},
 		{"off", bridge.KeepPolicy{Off: true, Share: 1}, "GET /", time.Hour, fail, ""},
 	} {
@@ -210,8 +220,8 @@ func TestKeepOnlyRequests(t *testing.T) {
 	if got, want := r.recorded.names(), "consumer nightly server"; got != want {
 		t.Errorf("kept %q, want %q", got, want)
 	}
-	if s := r.provider.Stats().Requests; s.Share != 3 || s.Others != 0 {
-		t.Errorf("%+v, want 3 requests of the share", s)
+	if n := r.provider.RequestCounts(); n["share"] != 3 || n["other"] != 0 {
+		t.Errorf("%v, want 3 requests of the share", n)
 	}
 }
 
@@ -297,8 +307,8 @@ func TestKeepCeiling(t *testing.T) {
 				t.Errorf("after a pause of %v, %d requests were kept, want %d", pause, got, want[i])
 			}
 		}
-		if s := r.provider.Stats().Requests; s.Share != 11 || s.OverCeiling != 69 || s.Others != 0 {
-			t.Errorf("%+v, want 11 of the share and 69 over the ceiling", s)
+		if n := r.provider.RequestCounts(); n["share"] != 11 || n["over_ceiling"] != 69 || n["other"] != 0 {
+			t.Errorf("%v, want 11 of the share and 69 over the ceiling", n)
 		}
 	})
 }
@@ -455,9 +465,9 @@ func TestKeepConcurrently(t *testing.T) {
 		})
 	}
 	all.Wait()
-	s := r.provider.Stats().Requests
-	if s.Chosen != goroutines*each/10 || s.Chosen+s.Slow+s.Others != goroutines*each {
-		t.Errorf("%+v, want %d chosen of %d", s, goroutines*each/10, goroutines*each)
+	n := r.provider.RequestCounts()
+	if n["chosen"] != goroutines*each/10 || n["chosen"]+n["slow"]+n["other"] != goroutines*each {
+		t.Errorf("%v, want %d chosen of %d", n, goroutines*each/10, goroutines*each)
 	}
 	if u := r.unitStats(); u.Waiting != 0 || u.WaitingBytes != 0 || u.MarksAfterEnd+u.MarksDropped != 0 {
 		t.Errorf("%+v: something is left, or lost", u)

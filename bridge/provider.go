@@ -81,9 +81,10 @@ type TracerProviderConfig struct {
 	// selects no requests.
 	Keep *KeepPolicy
 
-	// OnSlow, when set, is called for each slow request that is sampled or kept. Keep defines slow
-	// requests. OnSlow must not block, because the caller is the goroutine that ended the local
-	// root. OnSlow is called before the hand-over of the spans.
+	// OnSlow, when set, is called for each request that Keep classifies as slow, if the request is
+	// sampled or kept. OnSlow must not block, because the caller is the goroutine that ended the
+	// local root. OnSlow is called before the hand-over of the spans. OnSlow changes the default of
+	// KeepPolicy.Factor.
 	OnSlow func(Root)
 
 	// Processors are called on the goroutine that starts or ends a span. Processors receive the
@@ -160,10 +161,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	}
 	p.dropped.Count = p.countRoot
 	if c.Keep != nil && !c.Keep.Off {
-		if c.Keep.Factor > 0 && p.routes == nil {
-			p.routes = routes.NewTable(routes.Config{})
-		}
-		p.keeper = keep.New(keep.Policy(*c.Keep), p.routes)
+		p.keeper = p.newKeeper(keep.Policy(*c.Keep))
 	}
 	p.sdkSampler = isSDK(reflect.ValueOf(p.sampler))
 	p.inherits = p.sdkSampler && inherits(p.sampler)
@@ -190,6 +188,20 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 	p.detach = p.attachment.attach(p.timeline)
 	p.serveReaders(c)
 	return p
+}
+
+// newKeeper returns a keeper, and sets the rule for slow requests in the table of routes. Without a
+// table, newKeeper creates a table if the rule needs the usual durations of routes.
+func (p *TracerProvider) newKeeper(policy keep.Policy) *keep.Keeper {
+	rule, table := policy.SlowRule(p.onSlow != nil), p.routes
+	if table == nil {
+		table = routes.NewTable(routes.Config{})
+	}
+	table.SetSlowRule(rule)
+	if rule.Factor > 0 {
+		p.routes = table
+	}
+	return keep.New(policy, table)
 }
 
 // routesOf returns the route table of the first recorder with a table, such as requests.Recent, or
@@ -433,4 +445,26 @@ func (p *TracerProvider) stop(ctx context.Context) error {
 func (p *TracerProvider) Stats() Stats {
 	p.handOverEnded()
 	return p.attachment.stats.read(p.timeline, p.logs)
+}
+
+// RequestCounts returns the decisions of the provider's [KeepPolicy]. Each ended request, sampled
+// or not, counts under exactly one of these words:
+//
+//   - "chosen", "failed", "slow", "error_inside", "share": kept for this reason
+//   - "over_ceiling": not kept, over KeepPolicy.PerSecond
+//   - "error_inside_over_ceiling": not kept, over the ceiling of requests with only an error inside
+//   - "other": without a reason
+//
+// RequestCounts also returns these counts:
+//
+//   - "exported": kept requests that the sampler dropped and that were exported
+//   - "untracked": local roots that the sampler dropped and the policy ignored, because most local
+//     roots of their instrumentation scope never end
+//   - "refused": marks, measures and spans that were dropped before the decision, because memory
+//     was full. This count includes all providers of the timeline.
+//
+// The map is the caller's.
+func (p *TracerProvider) RequestCounts() map[string]uint64 {
+	p.handOverEnded()
+	return p.attachment.stats.readRequests(p.timeline)
 }

@@ -51,7 +51,7 @@ type recordedSpan struct {
 	class       local.Class                 // of a local root; set at the end, before the hand-over
 	keep        local.KeepReason            // likewise
 	decided     bool                        // keep is set; guarded by mu
-	overCeiling bool                        // the request had a reason, but the ceiling dropped it
+	overCeiling local.KeepReason            // the reason of a request that a ceiling dropped
 	goroutine   startGoroutine              // for the execution trace
 	state       atomic.Uint32               // number of children; constant after hasEnded is set
 	marks       record.SpanMarks
@@ -255,7 +255,7 @@ func (s *recordedSpan) endTentative() {
 			unit.Discard(s)
 		}
 		p.dropped.Add(s.asRoot(), p.decisionCounter(s))
-	case p.keeper.Exports() && len(p.exporters) > 0 && !s.parent.foreignTrace:
+	case p.keeper.Exports(s.keep) && len(p.exporters) > 0 && !s.parent.foreignTrace:
 		s.Unit().Export(s)
 	default:
 		s.Unit().End(s)

@@ -116,8 +116,8 @@ type Root struct {
 
 	Failed bool // the status is Error
 
-	// Keep is the reason why a [KeepPolicy] keeps the request: "chosen", "failed", "slow" or
-	// "share". Keep is "" in these cases:
+	// Keep is the reason why a [KeepPolicy] keeps the request: "chosen", "failed", "slow",
+	// "error_inside" or "share". Keep is "" in these cases:
 	//
 	//   - The request is not kept.
 	//   - Class is "background" or "housekeeping".

@@ -25,8 +25,6 @@ type Stats struct {
 	MarksOfOpenSpans uint64 // lost marks: their span was open at Shutdown, or too many waited
 	MarksDropped     uint64 // lost marks: the timeline or the request's journal was full
 
-	Requests RequestStats // the decisions of a TracerProvider's KeepPolicy
-
 	// SpansUnderUnsampled counts spans that the sampler dropped in a sampled request, because a
 	// span of another provider above them is not sampled. The marks and measures under these spans
 	// belong to the request.
@@ -41,31 +39,13 @@ type Stats struct {
 	Panics uint64
 }
 
-// RequestStats contains the decisions of a [KeepPolicy]. Each ended request, sampled or not, is
-// counted in exactly one of the fields from Chosen to Others.
-type RequestStats struct {
-	Chosen, Failed, Slow, Share uint64 // kept requests, by reason
-	OverCeiling                 uint64 // requests with a reason over KeepPolicy.PerSecond: not kept
-	Others                      uint64 // requests without a reason
-
-	// Untracked counts local roots that the sampler dropped and the policy ignored. The policy
-	// ignores these roots because most local roots of their instrumentation scope never end.
-	Untracked uint64
-
-	Exported uint64 // kept requests that the sampler dropped, and that were exported
-
-	// Refused counts marks, measures and spans that were dropped before the decision, because
-	// memory was full. Refused includes all providers of the timeline.
-	Refused uint64
-}
-
 // Lost returns the number of lost marks.
 func (s Stats) Lost() uint64 {
 	return s.MarksAfterEnd + s.MarksUnderNoOp + s.MarksOverLimit + s.MarksOfOpenSpans +
 		s.MarksDropped
 }
 
-// The counters, named after the fields of [Stats] and [RequestStats].
+// The counters, named after the fields of [Stats] and the keys of [TracerProvider.RequestCounts].
 const (
 	markEvents = iota
 	markRecords
@@ -77,9 +57,10 @@ const (
 	marksUnderNoOp
 	spansUnderUnsampled
 	requestsOverCeiling
+	requestsInsideOverCeiling
 	requestsUntracked
 	requestsExported
-	requestsByReason // and one counter for each further local.KeepReason; local.NotKept is Others
+	requestsByReason // and one counter for each further local.KeepReason; local.NotKept is "other"
 	counterCount     = requestsByReason + int(local.KeepReasons)
 )
 
@@ -99,7 +80,6 @@ func (c *counters) add(more *counts) {
 // read returns the counts of c and the timeline.
 func (c *counters) read(t *record.Timeline, logs *markLogs) Stats {
 	u := t.UnitStats()
-	kept := func(reason local.KeepReason) uint64 { return c[requestsByReason+int(reason)].Load() }
 	s := Stats{
 		MarkEvents:       c[markEvents].Load(),
 		MarkRecords:      c[markRecords].Load(),
@@ -114,17 +94,25 @@ func (c *counters) read(t *record.Timeline, logs *markLogs) Stats {
 		Panics:           t.Panics(),
 
 		SpansUnderUnsampled: c[spansUnderUnsampled].Load(),
-
-		Requests: RequestStats{
-			Chosen: kept(local.KeptForProgram), Failed: kept(local.KeptForFailure),
-			Slow: kept(local.KeptForTime), Share: kept(local.KeptForShare),
-			OverCeiling: c[requestsOverCeiling].Load(), Others: kept(local.NotKept),
-			Untracked: c[requestsUntracked].Load(), Exported: c[requestsExported].Load(),
-			Refused: u.Refused,
-		},
 	}
 	if logs != nil && logs.form == SpanEventsAndLogRecords { // other forms count the log records
 		s.MarkRecords += u.MarksOnlyTaken
 	}
 	return s
+}
+
+// readRequests returns the counts of requests in c and in the timeline, by their words.
+func (c *counters) readRequests(t *record.Timeline) map[string]uint64 {
+	n := map[string]uint64{
+		"over_ceiling":              c[requestsOverCeiling].Load(),
+		"error_inside_over_ceiling": c[requestsInsideOverCeiling].Load(),
+		"other":                     c[requestsByReason+int(local.NotKept)].Load(),
+		"untracked":                 c[requestsUntracked].Load(),
+		"exported":                  c[requestsExported].Load(),
+		"refused":                   t.UnitStats().Refused,
+	}
+	for reason := local.NotKept + 1; reason < local.KeepReasons; reason++ {
+		n[reason.String()] = c[requestsByReason+int(reason)].Load()
+	}
+	return n
 }

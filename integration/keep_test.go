@@ -18,6 +18,7 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/integration/backend"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/marks"
@@ -102,15 +103,23 @@ func TestKeptRequests(t *testing.T) {
 	if err := pl.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
-	stats := pl.Stats()
+	stats, decided := pl.Stats().Delivery, map[string]uint64{}
+	for _, c := range pl.Counts() {
+		switch c.Group {
+		case "perfline.requests":
+			decided[c.Name] = c.N
+		case "perfline.requests.exported", "perfline.requests.refused":
+			decided[c.Group] = c.N
+		}
+	}
 	if err := pl.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
-	checkKept(t, all, waitForSpans(ctx, t, jaeger, service, int(stats.Delivery.Accepted)), stats)
+	checkKept(t, all, waitForSpans(ctx, t, jaeger, service, int(stats.Accepted)), stats, decided)
 }
 
 // checkKept compares what the service did with what Jaeger has.
-func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span, stats perfline.Stats) {
+func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span, d exporter.Stats, decided map[string]uint64) {
 	t.Helper()
 	spans, sampled, exported, slowByLoad := 0, 0, 0, 0
 	count := map[local.KeepReason]int{}
@@ -146,16 +155,19 @@ func checkKept(t *testing.T, all []keptRequest, traces map[string][]backend.Span
 	if len(traces) > 0 {
 		t.Errorf("Jaeger has %d other traces", len(traces))
 	}
-	r, d := stats.Bridge.Requests, stats.Delivery
-	t.Logf("%d requests: %d slow and %d failed by plan, %d slow by load, %d sampled, %d exported because they were kept; %+v; delivery %+v",
-		len(all), count[local.KeptForTime], count[local.KeptForFailure], slowByLoad, sampled, exported, r, d)
+	t.Logf("%d requests: %d slow and %d failed by plan, %d slow by load, %d sampled, %d exported because they were kept; %v; delivery %+v",
+		len(all), count[local.KeptForTime], count[local.KeptForFailure], slowByLoad, sampled, exported, decided, d)
 	if int(d.Accepted) != spans || d.Delivered != d.Accepted || d.Failed+d.Dropped+d.Pending > 0 {
 		t.Errorf("Jaeger has %d spans, and the delivery says %+v", spans, d)
 	}
-	if int(r.Exported) != exported || int(r.Failed) != count[local.KeptForFailure] || int(r.Slow) < count[local.KeptForTime] || r.OverCeiling+r.Refused > 0 {
-		t.Errorf("Jaeger has %d kept requests, and the policy says %+v", exported, r)
+	if int(decided["perfline.requests.exported"]) != exported || int(decided["failed"]) != count[local.KeptForFailure] || int(decided["slow"]) < count[local.KeptForTime] || decided["over_ceiling"]+decided["perfline.requests.refused"] > 0 {
+		t.Errorf("Jaeger has %d kept requests, and the policy says %v", exported, decided)
 	}
-	if sum := r.Slow + r.Failed + r.Chosen + r.Share + r.OverCeiling + r.Others; int(sum) != len(all) {
+	sum := -int(decided["perfline.requests.exported"] + decided["perfline.requests.refused"]) // which are no outcomes
+	for _, n := range decided {
+		sum += int(n)
+	}
+	if sum != len(all) {
 		t.Errorf("the policy has counted %d requests of %d", sum, len(all))
 	}
 }

@@ -157,6 +157,8 @@ type (
 		Count, Failed                 int
 		PerSecond, P50, P95, P99, Max float64
 		Strip, FailedIn               []int
+		SlowFrom                      *float64
+		Slow                          string
 	}
 	attribute struct{ Key, Value string }
 	segment   struct {

@@ -219,3 +219,41 @@ func TestStreamedRoutesAreShared(t *testing.T) {
 		}
 	})
 }
+
+// Each route of requests says from when a request is slow, and why. Streams and background work do not.
+func TestRoutesSayWhatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const usual = 32768 * time.Microsecond // the bound of a bucket: the figure is exact
+		p, table := count(t, 0, live.Config{})
+		add := func(route string, class local.Class) {
+			for range 128 {
+				root := ended(route, usual)
+				root.Class = class
+				table.Add(root)
+			}
+		}
+		add("GET /", local.Request)
+		if r := p.routes("").Routes[0]; r.Slow != "" || r.SlowFrom != nil {
+			t.Errorf("without a policy, %q is slow from %v, %q", r.Route, r.SlowFrom, r.Slow)
+		}
+		table.SetSlowRule(&routes.SlowRule{Fixed: time.Second, Factor: 3, Floor: 50 * time.Millisecond, Routes: map[string]time.Duration{"GET /never": -1}})
+		add("GET /never", local.Request)
+		add("GET /events", local.Stream)
+		add("tick", local.Background)
+		for _, window := range []string{"minutes", "start"} {
+			var got []string
+			for _, r := range p.routes(window).Routes {
+				from := "no number"
+				if r.SlowFrom != nil {
+					from = fmt.Sprint(*r.SlowFrom)
+				}
+				got = append(got, fmt.Sprintf("%s: %s, %s", r.Route, from, r.Slow))
+			}
+			slices.Sort(got)
+			want := []string{"GET /: 98.304, slow from 98 ms (3 × the usual 33 ms)", "GET /events: no number, ", "GET /never: no number, never slow", "tick: no number, "}
+			if !slices.Equal(got, want) {
+				t.Errorf("window %s has\n%s\nwant\n%s", window, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+	})
+}

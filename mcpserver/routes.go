@@ -62,11 +62,11 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
 		a.suggest(toolCounts, struct{}{}, "what perfline recorded and lost")
 		return a, nil
 	}
-	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name")
+	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name; from when a request is slow")
 	listed, more := writePage(a, report.Routes, in.Offset, limit, func(r routes.Summary) string {
-		return quotef("%s %s %d %.2f %d %s %s %s %s %s",
+		return quotef("%s %s %d %.2f %d %s %s %s %s %s%s",
 			word(routeID(r.Route)), word(r.Class.String()), r.Count, r.PerSecond, r.Failed,
-			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route)
+			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route, s.slowFrom(r))
 	})
 	if more > 0 {
 		in.Offset += len(listed)
@@ -77,6 +77,15 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
 	}
 	a.suggest(toolRuntime, struct{}{}, "memory, garbage collection and processors of the process")
 	return a, nil
+}
+
+// slowFrom returns the threshold of a route for its line, empty without a threshold.
+func (s *server) slowFrom(r routes.Summary) word {
+	from, ok := s.recent().Routes().SlowFrom(r.Class, r.Route)
+	if !ok {
+		return ""
+	}
+	return "; " + word(from.String())
 }
 
 // suggestRoutes suggests the requests of the first route, and failed requests.

@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	public "github.com/perfline/perfline/requests"
 
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -10,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/mcpserver"
 )
@@ -229,5 +232,29 @@ func TestPagesOfARequest(t *testing.T) {
 	detail, _ := pages(t, a, "get_span", map[string]any{"request": id, "span": last, "limit": 2}, func(l string) bool { return strings.HasPrefix(l, "  ") })
 	if len(detail) != 6 {
 		t.Errorf("get_span has %d attributes and marks, want 6: %q", len(detail), detail)
+	}
+}
+
+// The tools say from when a request of a route is slow. A request with an error inside did not fail.
+func TestThresholdsAndErrorsInside(t *testing.T) {
+	p := start(t, perfline.Config{Keep: bridge.KeepPolicy{Slow: time.Hour}})
+	p.serve("GET /handled", "/handled", func(w http.ResponseWriter, r *http.Request) {
+		lookup := marks.Time(r.Context(), "lookup")
+		lookup.Fail(errors.New("not found"))
+		lookup.End()
+		w.WriteHeader(http.StatusNotFound)
+	})
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	if text := a.ask("list_routes", nil); !strings.Contains(text, " ‹GET /handled›; slow from 3600 s\n") {
+		t.Errorf("list_routes does not say from when the route is slow:\n%s", text)
+	}
+	if text := a.ask("list_requests", nil); !strings.Contains(text, " ok ‹404› error_inside ‹GET /handled›\n") {
+		t.Errorf("list_requests has no request with an error inside:\n%s", text)
+	}
+	if text := a.ask("list_requests", map[string]any{"status": "error"}); !strings.Contains(text, "no request in memory matches") {
+		t.Errorf("list_requests has a request that failed:\n%s", text)
+	}
+	if text := a.ask("get_counts", nil); !strings.Contains(text, "error_inside") {
+		t.Errorf("get_counts has no error inside:\n%s", text)
 	}
 }

@@ -14,13 +14,17 @@ import (
 type Config struct {
 	Newest   int // requests that ended last; 0 means 64, negative none
 	Slowest  int // slowest requests of the last hour; 0 means 8, negative none
-	Kept     int // newest requests that the keep policy kept; 0 means 128, negative none
 	MaxSpans int // of one trace; 0 means 512
+
+	// Kept is the number of the newest requests that the keep policy kept. 0 means 128, and a
+	// negative value means none. Requests with only an error inside do not count. The store has a
+	// quarter as many places for these requests, but at least one.
+	Kept int
 
 	// MaxBytes limits the memory of all spans, in bytes. The spans of requests and the spans of
 	// background work count. 0 means 16 MiB. One trace uses at most a sixteenth of MaxBytes. The
-	// requests that the keep policy kept use at most half of MaxBytes. If a limit is exceeded, the
-	// store removes the oldest request.
+	// requests that the keep policy kept use at most half, and requests with only an error inside
+	// an eighth. If a limit is exceeded, the store removes the oldest request.
 	//
 	// Spans of the newest requests share blocks of 16 KiB with other spans. MaxBytes does not limit
 	// the memory of these blocks.

@@ -20,6 +20,7 @@ import (
 type stats struct {
 	Marks               observer.TypeStats
 	Bridge              bridge.Stats
+	Requests            map[string]uint64
 	Unlabelled          uint64
 	Spans, Logs, Points exporter.Stats
 	Pyroscope, OTLP     profiling.ExporterStats
@@ -30,7 +31,7 @@ type stats struct {
 func (s stats) table() counts.Table {
 	return slices.Concat(
 		counts.Timeline(observer.Stats{observer.Mark: s.Marks}),
-		counts.Bridge(s.Bridge, s.Unlabelled), counts.Requests(s.Bridge.Requests),
+		counts.Bridge(s.Bridge, s.Unlabelled), counts.Requests(s.Requests),
 		counts.OTLP("spans", "{span}", "spans", s.Spans),
 		counts.OTLP("logs", "{record}", "log records", s.Logs),
 		counts.OTLP("metrics", "{point}", "metric points", s.Points),
@@ -62,9 +63,16 @@ func TestComplete(t *testing.T) {
 		f.SetUint(last)
 	}
 	uints(reflect.ValueOf(&s).Elem(), fill)
+	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{})
+	defer func() { _ = provider.Shutdown(t.Context()) }()
+	s.Requests = provider.RequestCounts()
 	s.OTLP.ContinuousStats = profiling.ContinuousStats{} // see TestBothProfilings
 	missing := map[uint64]bool{}
 	uints(reflect.ValueOf(s), func(f reflect.Value) { missing[f.Uint()] = f.Uint() > 0 })
+	for word := range s.Requests {
+		last++
+		s.Requests[word], missing[last] = last, true
+	}
 	s.OTLP.Refused -= s.OTLP.Unanswered // failed profiles are the sum
 	names := map[string]bool{}
 	for _, c := range s.table().Rows() {

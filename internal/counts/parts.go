@@ -57,21 +57,26 @@ func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 	return t
 }
 
-// Requests returns the counts of a keep policy's decisions.
-func Requests(s bridge.RequestStats) (t Table) {
+// Requests counts the decisions of a keep policy. n has the words of
+// [bridge.TracerProvider.RequestCounts].
+func Requests(n map[string]uint64) (t Table) {
 	t.outcomes("perfline.requests", "{request}", "requests for which the keep policy decided")
-	t.add("slow", s.Slow, "requests that are kept because they were slow")
-	t.add("failed", s.Failed, "requests that are kept because they failed")
-	t.add("chosen", s.Chosen, "requests that are kept because the program asked for it")
-	t.add("share", s.Share, "requests that are kept as a share of all others")
-	t.add("over_ceiling", s.OverCeiling,
+	t.add("slow", n["slow"], "requests that are kept because they were slow")
+	t.add("failed", n["failed"], "requests that are kept because they failed")
+	t.add("chosen", n["chosen"], "requests that are kept because the program asked for it")
+	t.add("error_inside", n["error_inside"],
+		"requests that are kept because a span inside failed: the request itself did not")
+	t.add("share", n["share"], "requests that are kept as a share of all others")
+	t.add("over_ceiling", n["over_ceiling"],
 		"requests over the ceiling: there was a reason to keep them")
-	t.add("other", s.Others, "requests without a reason to keep them")
-	t.one(grows, "perfline.requests.exported", "{request}", s.Exported,
+	t.add("error_inside_over_ceiling", n["error_inside_over_ceiling"],
+		"requests over the ceiling of requests with only an error inside")
+	t.add("other", n["other"], "requests without a reason to keep them")
+	t.one(grows, "perfline.requests.exported", "{request}", n["exported"],
 		"requests that were not sampled and that were exported because they are kept")
-	t.one(grows, "perfline.requests.untracked", "{request}", s.Untracked, "unsampled requests "+
+	t.one(grows, "perfline.requests.untracked", "{request}", n["untracked"], "unsampled requests "+
 		"that could not be kept: most spans of their instrumentation never end")
-	t.one(grows, "perfline.requests.refused", "{entry}", s.Refused,
+	t.one(grows, "perfline.requests.refused", "{entry}", n["refused"],
 		"marks, measures and spans of unsampled requests that found no room in memory")
 	return t
 }

@@ -32,75 +32,100 @@ type Policy struct {
 const (
 	defaultSlow      = time.Second
 	defaultPerSecond = 20
+
+	// A recorder of slow requests gets requests of a service whose slowest take less than
+	// defaultSlow, too. By definition, at most one request in 20 takes longer than is usual for its
+	// route. Of exponential durations, one in 8000 takes three times as long; of log-normal ones
+	// with σ = 1, one in 330. With a factor of 2, three to twenty times as many would. defaultSlow
+	// stays in force: a route that always takes two seconds needs an explanation, too.
+	defaultFactor = 3
+	// defaultFloor keeps a time slice of the scheduler (10 ms) or a collection from making a fast
+	// request slow.
+	defaultFloor = 50 * time.Millisecond
+
+	// insideShare divides PerSecond: the ceiling of requests with only an error inside.
+	insideShare = 4
 )
+
+// SlowRule returns the rule that defines slow requests. explained reports whether something asks
+// why requests are slow. Then routes without a configured threshold have a relative one.
+func (p Policy) SlowRule(explained bool) *routes.SlowRule {
+	rule := &routes.SlowRule{
+		Fixed: cmp.Or(p.Slow, defaultSlow), Routes: maps.Clone(p.Routes), Factor: p.Factor,
+	}
+	if explained && p.Slow == 0 && p.Factor == 0 {
+		rule.Factor, rule.Floor = defaultFactor, defaultFloor
+	}
+	return rule
+}
 
 // A Keeper decides which requests a policy keeps.
 type Keeper struct {
-	policy  Policy
-	table   *routes.Table // the usual durations of routes; used only if policy.Factor is set
-	ceiling ceiling
+	policy          Policy
+	table           *routes.Table // has the thresholds of routes
+	ceiling, inside ceiling       // inside is for requests with only an error inside
 }
 
-// New returns a Keeper. If p.Factor is positive, table must not be nil.
+// New returns a Keeper. The rule of table defines slow requests.
 func New(p Policy, table *routes.Table) *Keeper {
 	k := &Keeper{policy: p, table: table}
-	k.policy.Slow = cmp.Or(p.Slow, defaultSlow)
-	k.policy.Routes = maps.Clone(p.Routes)
-	k.ceiling.began = time.Now()
-	k.ceiling.next.Store(-int64(time.Second))
-	if n := cmp.Or(p.PerSecond, defaultPerSecond); n > 0 {
-		k.ceiling.interval = max(1, time.Second/time.Duration(n))
+	n := cmp.Or(p.PerSecond, defaultPerSecond)
+	k.ceiling.begin(n)
+	if n > 0 {
+		n = max(1, n/insideShare)
 	}
+	k.inside.begin(n)
 	return k
+}
+
+// A Request describes the end of a request.
+type Request struct {
+	Class       local.Class
+	Name        string
+	Took        time.Duration
+	Failed      bool // the local root failed
+	ErrorInside bool // a span under the local root failed
+	Chosen      bool // the program called marks.Keep
 }
 
 // A Decision reports whether a request is kept, and the reason.
 type Decision struct {
 	Reason      local.KeepReason
-	Slow        bool // the request was slow, kept or not
-	OverCeiling bool // the request had a reason, but the ceiling dropped it
+	Slow        bool             // the request was slow, kept or not
+	OverCeiling local.KeepReason // the reason of a request that a ceiling dropped
 }
 
-// Decide decides whether to keep the request of a local root. failed reports whether the root or a
-// span under the root failed. chosen reports whether the program called marks.Keep. Decide may be
-// called concurrently.
-func (k *Keeper) Decide(class local.Class, name string, took time.Duration,
-	failed, chosen bool) Decision {
-	d := Decision{Slow: k.isSlow(class, name, took)}
+// Decide decides whether to keep a request. Decide may be called concurrently.
+func (k *Keeper) Decide(q *Request) (d Decision) {
+	from, _ := k.table.SlowFrom(q.Class, q.Name)
+	d.Slow = from.IsReachedBy(q.Took)
+	inside := q.ErrorInside && !k.policy.WithoutFailed
 	switch {
-	case chosen:
+	case q.Chosen:
 		d.Reason = local.KeptForProgram
-	case failed && !k.policy.WithoutFailed:
+	case q.Failed && !k.policy.WithoutFailed:
 		d.Reason = local.KeptForFailure
 	case d.Slow:
 		d.Reason = local.KeptForTime
+	case inside && k.inside.admit():
+		d.Reason = local.KeptForErrorInside
+		return d
 	case k.policy.Share > 0 && rand.Float64() < k.policy.Share:
 		d.Reason = local.KeptForShare
+	case inside:
+		d.OverCeiling = local.KeptForErrorInside
 	}
 	if d.Reason != local.NotKept && !k.ceiling.admit() {
-		d.Reason, d.OverCeiling = local.NotKept, true
+		d.Reason, d.OverCeiling = local.NotKept, d.Reason
 	}
 	return d
 }
 
-func (k *Keeper) isSlow(class local.Class, name string, took time.Duration) bool {
-	if class == local.Stream {
-		return false
-	}
-	threshold, ok := k.policy.Routes[name]
-	if !ok {
-		threshold = k.policy.Slow
-	}
-	slow := threshold >= 0 && took >= threshold
-	if k.policy.Factor > 0 {
-		usual := k.table.Usual(class, name)
-		slow = slow || usual > 0 && float64(took) >= k.policy.Factor*float64(usual)
-	}
-	return slow
+// Exports reports whether exporters receive a kept request that the sampler dropped. An error
+// inside may be a normal answer of the program, and such requests may be most of all.
+func (k *Keeper) Exports(reason local.KeepReason) bool {
+	return k.policy.Export && reason != local.KeptForErrorInside
 }
-
-// Exports reports whether exporters receive kept requests that the sampler dropped.
-func (k *Keeper) Exports() bool { return k.policy.Export }
 
 // WithoutThreshold returns state without the sampling threshold, which is the sub-key th of the
 // member ot. Backends extrapolate from the threshold. Backends count a span without a threshold
@@ -125,6 +150,15 @@ type ceiling struct {
 	interval time.Duration // 0 for no ceiling
 	began    time.Time
 	next     atomic.Int64 // the end of the last admitted interval, in ns since began
+}
+
+// begin sets the ceiling to n requests in a second. A negative n means no ceiling.
+func (c *ceiling) begin(n int) {
+	c.began = time.Now()
+	c.next.Store(-int64(time.Second))
+	if n > 0 {
+		c.interval = max(1, time.Second/time.Duration(n))
+	}
 }
 
 func (c *ceiling) admit() bool {

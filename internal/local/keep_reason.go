@@ -5,11 +5,12 @@ type KeepReason uint8
 
 // The reasons.
 const (
-	NotKept        KeepReason = iota
-	KeptForProgram            // the program called marks.Keep
-	KeptForFailure            // the status of a span of the request is Error
-	KeptForTime               // the duration of the request reached the threshold
-	KeptForShare              // a random share of all other requests
+	NotKept            KeepReason = iota
+	KeptForProgram                // the program called marks.Keep
+	KeptForFailure                // the local root has the status Error
+	KeptForTime                   // the duration reached the threshold of the route
+	KeptForErrorInside            // only a span inside the request has the status Error
+	KeptForShare                  // a random share of all other requests
 
 	KeepReasons = iota // the number of reasons
 )
@@ -18,11 +19,11 @@ const (
 // sampler dropped. OpenTelemetry's conventions define no such attribute.
 const KeepReasonKey = "perfline.keep.reason"
 
-// String returns the value of the attribute [KeepReasonKey]: "chosen", "failed", "slow" or "share".
+// String returns the value of the attribute: "chosen", "failed", "slow", "error_inside" or "share".
 // String returns "" for NotKept.
 func (r KeepReason) String() string {
 	if r >= KeepReasons {
 		return ""
 	}
-	return [KeepReasons]string{"", "chosen", "failed", "slow", "share"}[r]
+	return [KeepReasons]string{"", "chosen", "failed", "slow", "error_inside", "share"}[r]
 }

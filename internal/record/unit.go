@@ -19,7 +19,8 @@ type Unit struct {
 	shard    *unitShard
 	fate     atomic.Uint32 // see fate.go
 	Chosen   atomic.Bool   // the program asked to keep the unit; no effect after the unit's end
-	Failed   atomic.Bool   // a span of the unit failed
+
+	ErrorInside atomic.Bool // a span inside the unit failed
 
 	timings timings
 	route   atomic.Pointer[requestRoute]

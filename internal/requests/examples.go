@@ -23,7 +23,7 @@ func (x *examples) cellOf(root *local.Root) uint64 {
 }
 
 func (x *examples) takeOldest() *request {
-	q := x.fifo.takeOldest()
+	q := x.take(0)
 	delete(x.cells, x.cellOf(&q.Root))
 	return q
 }

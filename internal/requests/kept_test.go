@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"pgregory.net/rapid"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/local"
@@ -102,6 +104,79 @@ func TestKeptIsBoundedInBytes(t *testing.T) {
 	}
 	if s := k.Stats(); s.Bytes > 32*(1<<10+256) {
 		t.Errorf("%d bytes are in use", s.Bytes)
+	}
+}
+
+// Requests with only an error inside have places and bytes of their own. They displace each other, and nothing else.
+func TestErrorsInsideDisplaceNoOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		places := rapid.IntRange(1, 12).Draw(t, "places")
+		c := requests.Config{Requests: -1, Slowest: -1, Background: -1, Examples: -1, KeptRequests: places}
+		small := rapid.Bool().Draw(t, "small") // bytes limit the requests, too
+		if small {
+			c.MaxBytes = 64 * (1<<10 + 256)
+		}
+		all, without := &keeper{Recent: requests.NewRecent(c)}, &keeper{Recent: requests.NewRecent(c)}
+		var others, inside []string // the newest first
+		for i := range rapid.IntRange(1, 60).Draw(t, "requests") {
+			reason := rapid.SampledFrom([]local.KeepReason{local.KeptForErrorInside, local.KeptForErrorInside, local.KeptForFailure, local.KeptForTime}).Draw(t, "reason")
+			size := ofText(rapid.IntRange(0, 3000).Draw(t, "bytes"))
+			one := span(i, 1, 0, fmt.Sprint(i), 0, ms, size)
+			all.keep(reason, 0, one)
+			if name := fmt.Sprint(i, " ", reason); reason == local.KeptForErrorInside {
+				inside = append([]string{name}, inside...)
+			} else {
+				without.keep(reason, 0, one)
+				others = append([]string{name}, others...)
+			}
+		}
+		isInside := func(name string) bool { return strings.HasSuffix(name, "error_inside") }
+		got := strings.Split(keptNames(all.Recent), ", ")
+		gotOthers := slices.DeleteFunc(slices.Clone(got), isInside)
+		gotInside := slices.DeleteFunc(slices.Clone(got), func(name string) bool { return !isInside(name) || name == "" })
+		if want := keptNames(without.Recent); strings.Join(gotOthers, ", ") != want {
+			t.Fatalf("kept are %q, and without the errors inside %q", gotOthers, want)
+		}
+		others = others[:min(len(others), places)]
+		inside = inside[:min(len(inside), max(1, places/4))]
+		if small { // the newest are there
+			others, inside = others[:min(len(others), len(gotOthers))], inside[:min(len(inside), len(gotInside))]
+			if most := 64 * (1<<10 + 256); all.Stats().Bytes > uint64(most)*5/8 {
+				t.Fatalf("%+v: kept requests use more than five eighths of %d bytes", all.Stats(), most)
+			}
+		}
+		gotOthers = slices.DeleteFunc(gotOthers, func(name string) bool { return name == "" })
+		if !slices.Equal(gotOthers, others) || !slices.Equal(gotInside, inside) {
+			t.Fatalf("kept are %q and %q, want %q and %q", gotOthers, gotInside, others, inside)
+		}
+		if !slices.IsSortedFunc(got, func(a, b string) int {
+			var i, j int
+			_, _ = fmt.Sscan(a, &i)
+			_, _ = fmt.Sscan(b, &j)
+			return j - i
+		}) {
+			t.Fatalf("kept are %q, want the newest first", got)
+		}
+	})
+}
+
+// When there are only kept requests, the oldest of them goes: first of those with only an error inside.
+func TestErrorsInsideMakeRoom(t *testing.T) {
+	const slowest = 16
+	k := &keeper{Recent: requests.NewRecent(requests.Config{Requests: -1, Slowest: slowest, Background: -1, Examples: -1, KeptRequests: 1000, MaxBytes: slowest * (1<<10 + 256)})}
+	k.keep(local.KeptForTime, 0, span(1, 1, 0, "old", 0, ms, ofText(850)))
+	k.keep(local.KeptForErrorInside, 0, span(2, 1, 0, "inside", 0, ms, ofText(850)))
+	for i := range 2 * slowest { // half of them small, so that the slowest fill the memory when no kept request is among them
+		size := 0
+		if i >= slowest {
+			size = 850
+		}
+		if k.keep(local.NotKept, 0, span(10+i, 1, 0, "slowest", 0, time.Duration(1+i)*time.Second, ofText(size))); k.Stats().KeptEvicted > 0 {
+			break
+		}
+	}
+	if got := keptNames(k.Recent); got != "old slow" || k.Stats().KeptEvicted == 0 {
+		t.Errorf("kept are %q, %+v; want the error inside to go first", got, k.Stats())
 	}
 }
 

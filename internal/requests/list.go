@@ -54,10 +54,13 @@ func (f fifo) oldest() *request {
 	return f[0]
 }
 
-// takeOldest removes the oldest request of a fifo that is not empty.
-func (f *fifo) takeOldest() *request {
-	q := (*f)[0]
-	*f = slices.Delete(*f, 0, 1)
+// oldestBy returns the index of the oldest request for which is returns true, or -1.
+func (f fifo) oldestBy(is func(*request) bool) int { return slices.IndexFunc(f, is) }
+
+// take removes the request at an index.
+func (f *fifo) take(i int) *request {
+	q := (*f)[i]
+	*f = slices.Delete(*f, i, i+1)
 	return q
 }
 

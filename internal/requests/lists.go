@@ -29,7 +29,7 @@ func (r *Recent) evict(t *traceData) bool {
 		gone = r.removeOldest(from)
 	case len(r.keptRequests) > 0:
 		r.stats.KeptEvicted++
-		gone = r.release(r.keptRequests.takeOldest())
+		gone = r.release(r.keptRequests.take(max(0, r.keptRequests.oldestBy(isInside))))
 	case len(r.slowest) > 0:
 		gone = r.release(r.takeFastest())
 	default:
@@ -59,26 +59,39 @@ func (r *Recent) addRoot(t *traceData, root *local.Root, at rootPlace, alone *ot
 	r.makeRoom(root.Class, 0)
 }
 
-// addKept adds a request to keptRequests, and removes the requests that it displaces.
+// insideShare divides Config.KeptRequests and the bytes of keptRequests. Requests with only an
+// error inside have the quotients for themselves, beside the other requests.
+const insideShare = 4
+
+func isInside(q *request) bool { return q.Keep == local.KeptForErrorInside }
+
+// addKept adds a request to keptRequests, and removes the requests that it displaces. Requests with
+// only an error inside displace each other, and no other requests.
 func (r *Recent) addKept(q *request) {
 	r.stats.KeptRequests++
 	if r.c.KeptRequests == 0 {
 		return
 	}
+	isSame := func(q *request) bool { return !isInside(q) }
+	places, bytes := r.c.KeptRequests, r.c.MaxBytes/2
+	if isInside(q) {
+		isSame, places, bytes = isInside, max(1, places/insideShare), bytes/insideShare
+	}
 	q.lists++
 	r.keptRequests = append(r.keptRequests, q)
-	if len(r.keptRequests) > r.c.KeptRequests {
-		r.release(r.keptRequests.takeOldest())
+	n, size := 0, 0
+	for _, q := range r.keptRequests {
+		if isSame(q) {
+			n, size = n+1, size+q.trace.bytes()+q.bytes()
+		}
 	}
-	size := 0
-	for _, q := range slices.Backward(r.keptRequests) {
-		size += q.trace.bytes() + q.bytes()
-	}
-	for size > r.c.MaxBytes/2 && len(r.keptRequests) > 1 {
-		old := r.keptRequests.takeOldest()
-		size -= old.trace.bytes() + old.bytes()
+	for n > places || size > bytes && n > 1 {
+		old := r.keptRequests.take(r.keptRequests.oldestBy(isSame))
+		if n <= places {
+			r.stats.KeptEvicted++
+		}
+		n, size = n-1, size-old.trace.bytes()-old.bytes()
 		r.release(old)
-		r.stats.KeptEvicted++
 	}
 }
 

@@ -17,13 +17,17 @@ import (
 
 // Config configures [NewRecent].
 type Config struct {
-	Requests     int // the newest requests; 0 means 64, negative none
-	Slowest      int // the slowest requests of the last hour; 0 means 8, negative none
-	KeptRequests int // the newest that a bridge.KeepPolicy kept; 0 means 128, negative none
-	Background   int // the newest root spans that are no request; 0 means 32, negative none
-	Examples     int // first requests of each cell of heat maps; 0 means 256, negative none
-	MaxSpans     int // of one trace; 0 means 512
-	MaxPending   int // traces of open requests; 0 means 1024
+	Requests   int // the newest requests; 0 means 64, negative none
+	Slowest    int // the slowest requests of the last hour; 0 means 8, negative none
+	Background int // the newest root spans that are no request; 0 means 32, negative none
+	Examples   int // first requests of each cell of heat maps; 0 means 256, negative none
+	MaxSpans   int // of one trace; 0 means 512
+	MaxPending int // traces whose request has not ended; 0 means 1024
+
+	// KeptRequests is the number of the newest requests that a bridge.KeepPolicy kept; 0 means 128,
+	// negative none. Requests with only an error inside do not count. Recent stores a quarter as
+	// many of these, but at least one.
+	KeptRequests int
 
 	// MaxBytes limits the memory of all spans, in bytes; 0 means 16 MiB.
 	//
@@ -32,12 +36,12 @@ type Config struct {
 	//     the scope.
 	//   - One trace uses at most a sixteenth of MaxBytes. A root span that does not fit into the
 	//     trace may use another sixteenth.
-	//   - KeptRequests use at most half of MaxBytes. Beyond half, Recent removes the oldest of
-	//     KeptRequests.
+	//   - KeptRequests use at most half of MaxBytes, and those with only an error inside an eighth.
+	//     Beyond, Recent removes the oldest of them.
 	//
 	// Beyond MaxBytes, Recent removes the oldest pending trace, newest request, background root or
-	// example. If none of these remains, Recent removes the oldest of KeptRequests. After
-	// KeptRequests, Recent removes the fastest of Slowest.
+	// example. If none of these remains, Recent removes the oldest of KeptRequests, those with only
+	// an error inside first. After KeptRequests, Recent removes the fastest of Slowest.
 	//
 	// Spans share blocks of 16 KiB with other spans. A span in memory prevents the reuse of the
 	// whole block. The unused parts of blocks do not count for MaxBytes. The unused parts occupy at
@@ -93,8 +97,8 @@ type Stats struct {
 	SpansDropped uint64 // spans over MaxSpans or over the bytes of the trace
 	Abandoned    uint64 // traces removed before the request's end, over MaxPending or MaxBytes
 	Evicted      uint64 // requests removed early over MaxBytes, or with a too large root span
-	KeptEvicted  uint64 // requests that left Recent.KeptRequests early, over half of MaxBytes
-	Examples     uint64 // of Requests, the first requests of the cells
+	KeptEvicted  uint64 // requests that left Recent.KeptRequests early, over a share of MaxBytes
+	Examples     uint64 // of Requests, the requests that were the first of their cell
 
 	ExamplesEvicted uint64 // examples removed early, over MaxBytes
 

@@ -30,6 +30,7 @@ type Table struct {
 	origin    time.Time // the start of the first column: start, truncated to columnStep
 	classes   [local.Classes]classTable
 	onRead    onread.Functions
+	slow      atomic.Pointer[SlowRule] // nil without a rule
 }
 
 // A classTable holds the routes of a class.

@@ -39,15 +39,16 @@ export function overview({ main, latest, query }) {
   const windows = [['', 'Last 5 minutes'], ['start', 'Since the start']].map(([name, title]) =>
     el('button', { type: 'button', data: { window: name || 'minutes' }, onclick: () => go({ window: name }) }, title));
   const noRoutes = el('p', { class: 'muted', hidden: true });
+  const slow = el('p', { class: 'muted', id: 'route-slow', hidden: true });
   const routesSection = el('section', { 'aria-labelledby': 'routes-title', id: 'routes' },
     el('div', { class: 'title' }, el('h2', { id: 'routes-title' }, 'Routes'), el('div', { class: 'acts', role: 'group', 'aria-label': 'Time of the figures' }, windows)),
-    noRoutes, routes.node);
+    noRoutes, routes.node, slow);
 
   /** @type {Record<string, ReturnType<typeof requestList>>} */
   const lists = {
     requests: requestList('recent', 'Most recent', 'Nothing yet: requests appear here as soon as they have ended.'),
     slowest: requestList('slowest', 'Slowest of the last hour', 'Nothing yet.'),
-    kept: requestList('kept', 'Kept: slow or failed', 'Nothing yet.'),
+    kept: requestList('kept', 'Kept: failed, slow, or with an error inside', 'Nothing yet.'),
   };
   const matches = requestList('matches', 'Requests found', 'No request in memory is like that.');
   const others = apart.map(([cls, title, one]) => {
@@ -108,6 +109,9 @@ export function overview({ main, latest, query }) {
     noRoutes.hidden = rows.length > 0;
     setText(noRoutes, state.window === 'start' ? 'No request has ended yet.' : 'No request ended in the last 5 minutes.');
     routes.update({ ...table, rows, selected: isOf('requests') ? state.route : ' ', all: data.all && { ...data.all, route: null } });
+    const one = isOf('requests') && rows.find((r) => r.route === state.route);
+    slow.hidden = !one || !one.slow;
+    if (one && one.slow) setText(slow, `Requests of ${shown(state.route)} are ${one.slow}.`);
     for (const o of others) {
       const mine = of(o.cls);
       o.node.hidden = mine.length === 0 && !listed(o.cls).length;

@@ -77,5 +77,5 @@ function makeRequest(r) {
  * @param {Data.keptRow} r
  */
 function reason(r) {
-  return r.reason && r.reason !== 'failed' ? el('span', { class: 'badge', title: 'why it is kept' }, r.reason) : '';
+  return r.reason && r.reason !== 'failed' ? el('span', { class: 'badge', title: 'why it is kept' }, r.reason.replace('_', ' ')) : '';
 }

@@ -21,14 +21,15 @@ const most = 12; // routes that are shown at first
  * @property {(r: Route) => string} text
  * @property {(r: Route) => number} by
  * @property {(r: Route) => boolean} [bad]
+ * @property {(r: Route) => string} [hint]
  * @property {string} [cls]
  */
 
 /** @param {Route} r */
 const share = (r) => (r.count ? r.failed / r.count : 0);
 
-// columns have a name in the address, a title, what a cell shows, what it is sorted by, and a class: columns of "wide", "mid" and
-// "extra" are hidden where there is no room, and columns of "few" are narrow there.
+// columns have a name in the address, a title, what a cell shows, what it is sorted by, a hint, and a class: columns of "wide", "mid",
+// "extra" and "slow-column" are hidden where there is no room, and columns of "few" are narrow there.
 /** @type {Column[]} */
 const columns = [
   { name: 'rate', title: 'Per s', text: (r) => rate(r.perSecond), by: (r) => r.perSecond, cls: 'few' },
@@ -39,6 +40,7 @@ const columns = [
   { name: 'p95', title: 'p95', text: (r) => duration(r.p95), by: (r) => r.p95, cls: 'mid' },
   { name: 'p99', title: 'p99', text: (r) => duration(r.p99), by: (r) => r.p99 },
   { name: 'max', title: 'Max', text: (r) => duration(r.max), by: (r) => r.max, cls: 'mid' },
+  { name: 'slow', title: 'Slow from', text: (r) => (r.slowFrom === undefined ? '' : duration(r.slowFrom)), by: (r) => r.slowFrom ?? Infinity, hint: (r) => r.slow ?? '', cls: 'slow-column' },
 ];
 
 const usual = '-count';
@@ -142,6 +144,7 @@ export function routeTable(id, label, { onSort, href, profile }) {
       const cell = element(node, `[data-cell=${c.name}]`);
       setText(cell, c.text(r));
       cell.classList.toggle('lost', Boolean(c.bad?.(r)));
+      if (c.hint) cell.title = c.hint(r);
     }
     setVars(element(node, '.strip'), strips(r));
   }

@@ -302,6 +302,8 @@ declare namespace Data {
     max: number;
     strip: number[];
     failedIn: number[];
+    slowFrom?: number;
+    slow?: string;
   }
   interface routesData {
     window: string;

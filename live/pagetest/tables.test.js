@@ -70,6 +70,11 @@ test('routes are sorted by any column, either way, and by their names', () => {
   assert.deepEqual(rows.map((r) => r.route), ['b', 'a', 'c'], 'the rows themselves stay');
 });
 
+test('routes are sorted by their thresholds, and those without one are the last', () => {
+  const rows = [route('a', 1, { slowFrom: 50 }), route('b', 1), route('c', 1, { slowFrom: 1000 })];
+  assert.deepEqual(['slow', '-slow'].map((sort) => sortedRoutes(rows, sort).map((r) => r.route).join('')), ['acb', 'bca']);
+});
+
 test('a click on a head turns the order around', () => {
   assert.deepEqual([nextSort('-count', 'count'), nextSort('count', 'count'), nextSort('-count', 'p99'), nextSort('route', 'route'), nextSort('-count', 'route')], ['count', '-count', '-p99', '-route', 'route']);
 });

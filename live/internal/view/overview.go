@@ -38,7 +38,7 @@ type requestRow struct {
 // A keptRow is a request with the reason why a policy kept the request.
 type keptRow struct {
 	requestRow
-	Reason string `json:"reason,omitempty"` // chosen, failed, slow or share
+	Reason string `json:"reason,omitempty"` // chosen, failed, slow, error_inside or share
 }
 
 // NewOverview returns lists of requests. NewOverview sorts newest, background and kept in place,

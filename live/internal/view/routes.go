@@ -30,6 +30,8 @@ type routeRow struct {
 	Max       float64  `json:"max"`                         // longest duration
 	Strip     []uint64 `json:"strip"`                       // requests by column, the oldest first
 	FailedIn  []int    `json:"failedIn"`                    // indices of columns with failures
+	SlowFrom  *float64 `json:"slowFrom,omitempty"`          // least duration of a slow request
+	Slow      string   `json:"slow,omitempty"`              // slowFrom in words, with the reason
 }
 
 // NewRoutesData returns the figures of a table in the window w. name is the name of the window. If
@@ -45,7 +47,11 @@ func NewRoutesData(
 	}
 	for _, s := range table.Summaries(w).Routes {
 		if !summary || InSummary(s.Class) {
-			d.Routes = append(d.Routes, newRouteRow(s, lines[s.Class][s.Route]))
+			row := newRouteRow(s, lines[s.Class][s.Route])
+			if from, ok := table.SlowFrom(s.Class, s.Route); ok {
+				row.setThreshold(from)
+			}
+			d.Routes = append(d.Routes, row)
 		}
 	}
 	total, heat := table.Total(local.Request, w)
@@ -83,6 +89,14 @@ func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 		}
 	}
 	return r
+}
+
+func (r *routeRow) setThreshold(from routes.Threshold) {
+	r.Slow = from.String()
+	if from.From >= 0 {
+		least := ms(from.From)
+		r.SlowFrom = &least
+	}
 }
 
 // lineOf sums up the columns of a heat map.
