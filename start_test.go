@@ -528,3 +528,15 @@ func TestProviderBeforeStart(t *testing.T) {
 		})
 	}
 }
+
+// A wrong argument of a wrong sampler is a line of its own, so that nobody mends one of them alone.
+func TestWrongSamplerAndArgument(t *testing.T) {
+	t.Setenv("OTEL_TRACES_SAMPLER", "ratio")
+	t.Setenv("OTEL_TRACES_SAMPLER_ARG", "ten percent")
+	_, _, log := start(t, perfline.Config{})
+	for _, want := range []string{"variable=OTEL_TRACES_SAMPLER value=ratio", `variable=OTEL_TRACES_SAMPLER_ARG value="ten percent"`} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("logged %s, want a line with %s", log, want)
+		}
+	}
+}

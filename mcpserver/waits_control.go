@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -17,10 +18,10 @@ import (
 
 // armArguments are the arguments of arm_waits.
 type armArguments struct {
-	Seconds float64 `json:"seconds" jsonschema:"how long the waits recorder is armed, from 1 to 3600"`
+	Seconds float64 `json:"seconds,omitempty" jsonschema:"how long the waits recorder is armed, from 1 to 3600; the default is 60"`
 }
 
-const shortestArm, longestArm = 1, 3600 // seconds
+const shortestArm, usualArm, longestArm = 1, 60, 3600 // seconds
 
 // check returns an error with the remedy unless clients may record.
 func (s *server) check() error {
@@ -77,7 +78,7 @@ func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) 
 	a.line("results in memory: %d", stats.Results)
 	switch {
 	case state.Status != waits.Armed && s.check() == nil:
-		a.suggest(toolArmWaits, armArguments{Seconds: 60},
+		a.suggest(toolArmWaits, armArguments{Seconds: usualArm},
 			"causes of requests that end in the next minute and are slow")
 	case state.Status != waits.Armed:
 		a.line("Clients may not arm the waits recorder: %s tells how the user can allow it.",
@@ -93,6 +94,7 @@ func (s *server) armWaits(_ context.Context, _ *mcp.CallToolRequest,
 		return nil, refuse("the program has no waits recorder").or(toolWaitsState, struct{}{},
 			"how the program gets one")
 	}
+	in.Seconds = cmp.Or(in.Seconds, usualArm)
 	if in.Seconds < shortestArm || in.Seconds > longestArm {
 		return nil, refuse("seconds %g: must be from %d to %d", in.Seconds, shortestArm, longestArm)
 	}

@@ -94,6 +94,15 @@ func withWaits() perfline.Config {
 	return c
 }
 
+// Without a time, the recorder is armed for a minute.
+func TestArmForTheUsualTime(t *testing.T) {
+	p := start(t, withWaits())
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	if text := a.ask("arm_waits", nil); !strings.Contains(text, "is armed for 60 s") {
+		t.Errorf("got %s", text)
+	}
+}
+
 func TestArm(t *testing.T) {
 	p := start(t, withWaits())
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)

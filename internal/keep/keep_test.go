@@ -289,9 +289,9 @@ func TestDocumentedDefaults(t *testing.T) {
 	}
 	sentence := fmt.Sprintf("%v times the usual duration of its route, but at least %s", rule.Factor, text.Length(rule.Floor))
 	for file, all := range map[string][]string{
-		"../../docs/keep.md":  {sentence, "(waits.md)"},
-		"../../../docs/waits.md": {sentence, "(keep.md"},
-		"../../keep_policy.go":   {fmt.Sprintf("Factor is %v", rule.Factor), "at least " + text.Length(rule.Floor)},
+		"../../docs/keep.md":          {sentence, "(waits.md)"},
+		"../../docs/waits.md":         {sentence, "(keep.md"},
+		"../../bridge/keep_policy.go": {fmt.Sprintf("Factor is %v", rule.Factor), "at least " + text.Length(rule.Floor)},
 	} {
 		content, err := os.ReadFile(file)
 		if err != nil {

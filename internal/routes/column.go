@@ -41,8 +41,8 @@ func (c *column) total() (n uint64) {
 	return n
 }
 
-// quantile returns the duration that a share of the requests did not exceed. It interpolates
-// linearly within a bucket.
+// quantile returns the duration that a share of the requests did not exceed. quantile interpolates
+// linearly within a bucket. A single request in the bucket of the maximum is the maximum.
 func (c *column) quantile(share float64) time.Duration {
 	rank := share * float64(c.total())
 	for bucket, n := range &c.counts {
@@ -54,6 +54,9 @@ func (c *column) quantile(share float64) time.Duration {
 			continue
 		}
 		from, to := lowerBound(bucket), c.max
+		if n == 1 && bucket == bucketOf(c.max) {
+			return c.max
+		}
 		if bucket < buckets-1 {
 			to = min(to, lowerBound(bucket+1))
 		}

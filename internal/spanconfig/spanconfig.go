@@ -28,6 +28,9 @@ func ReadSampler(vars *environ.Reader, configured sdktrace.Sampler) sdktrace.Sam
 	if configured != nil {
 		return configured
 	}
+	if _, ok := environ.Choice(Sampler)(environ.Get(Sampler)); !ok && environ.Get(Sampler) != "" {
+		environ.Read(vars, 1, environ.Ratio, SamplerArg) // both may be wrong
+	}
 	name, parentBased := strings.CutPrefix(name, "parentbased_")
 	var s sdktrace.Sampler
 	switch name {

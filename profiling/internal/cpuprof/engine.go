@@ -300,6 +300,7 @@ func (e *Engine) emit(r record, emit func(*sampling.Sample)) {
 	}
 	s.At, s.Tag, s.Count, s.Cut = r.at, r.tag, r.count, cut
 	s.Weight = e.interval * time.Duration(r.count)
+	s.Stack = sampling.WithoutPreemption(s.Stack)
 	s.Marker = sampling.Classify(s.Stack)
 	emit(s)
 	s.Tag = nil

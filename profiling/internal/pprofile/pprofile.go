@@ -34,6 +34,7 @@ func Fill(s *sampling.Sample, p *pprofpb.Sample, symbols *sampling.Symbols) {
 			}))
 		}
 	}
+	s.Stack = sampling.WithoutPreemption(s.Stack)
 	s.Labels = s.Labels[:0]
 	for _, key := range slices.Sorted(maps.Keys(p.Label)) {
 		for _, value := range p.Label[key] {

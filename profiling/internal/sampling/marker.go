@@ -6,6 +6,21 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
+// WithoutPreemption removes the runtime's frames of an asynchronous preemption from the innermost
+// end of stack. The preempted function is then the innermost function. WithoutPreemption changes the
+// elements of stack.
+func WithoutPreemption(stack []*profile.Call) []*profile.Call {
+	for i, c := range stack {
+		if c.Name == "runtime.asyncPreempt" {
+			return stack[:copy(stack, stack[i+1:])]
+		}
+		if !strings.HasPrefix(c.Name, "runtime.") {
+			break
+		}
+	}
+	return stack
+}
+
 // Classify returns the kind of work that a goroutine with the given stack does. The first element
 // of stack is the innermost frame.
 //

@@ -7,6 +7,30 @@ import (
 	"github.com/perfline/perfline/profiling/profile"
 )
 
+// A preempted function is the innermost one, and not the runtime's code that preempts it.
+func TestWithoutPreemption(t *testing.T) {
+	for stack, want := range map[string]string{
+		"":                                      "",
+		"main.f main.main":                      "main.f main.main",
+		"runtime.asyncPreempt main.f main.main": "main.f main.main",
+		"runtime.preemptPark runtime.asyncPreempt2 runtime.asyncPreempt main.f main.main": "main.f main.main",
+		"runtime.mallocgc main.f runtime.asyncPreempt":                                    "runtime.mallocgc main.f runtime.asyncPreempt",
+		"runtime.asyncPreempt": "",
+	} {
+		var calls []*profile.Call
+		for _, name := range strings.Fields(stack) {
+			calls = append(calls, &profile.Call{Name: name})
+		}
+		var got []string
+		for _, c := range WithoutPreemption(calls) {
+			got = append(got, c.Name)
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("of %q remains %q, want %q", stack, text, want)
+		}
+	}
+}
+
 func TestClassify(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
