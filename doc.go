@@ -16,9 +16,11 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer pl.Shutdown(context.Background())
-//	root := live.Handler(pl, live.Config{Next: bridgehttp.Middleware(mux)})
-//	return http.ListenAndServe("localhost:8080", root) // the page is at /debug/perfline/
+//	srv := &http.Server{Addr: "localhost:8080"} // the page is at /debug/perfline/
+//	srv.Handler = live.Handler(pl, live.Config{Next: bridgehttp.Middleware(mux)})
+//	go srv.ListenAndServe()
+//	<-ctx.Done() // of signal.NotifyContext: without Shutdown, the last spans are lost
+//	return errors.Join(srv.Shutdown(stopCtx), pl.Shutdown(context.Background()))
 //
 // In the service, or in a library:
 //

@@ -12,8 +12,7 @@ import (
 func ChiRoute(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
-			bridgehttp.SetRoute(r.Context(),
-				chi.RouteContext(r.Context()).RoutePattern())
+			bridgehttp.SetRoute(r.Context(), chi.RouteContext(r.Context()).RoutePattern())
 		}()
 		next.ServeHTTP(w, r)
 	})

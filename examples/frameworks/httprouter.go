@@ -8,8 +8,7 @@ import (
 	"github.com/perfline/perfline/bridge/bridgehttp"
 )
 
-// HTTPRouterRoute is around the handle of a route, because the router does not tell the route that
-// matched.
+// HTTPRouterRoute wraps the handle of a route, because the router tells no handler its route.
 func HTTPRouterRoute(route string, h httprouter.Handle) (string, httprouter.Handle) {
 	return route, func(w http.ResponseWriter, r *http.Request, ps httprouter.Params) {
 		bridgehttp.SetRoute(r.Context(), route)

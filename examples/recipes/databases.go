@@ -3,18 +3,16 @@ package recipes
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 
 	"github.com/XSAM/otelsql"
 	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 )
 
-// OpenSQL opens a database. Each query is a span of its request. Queries without a request, rows,
-// and the housekeeping of the pool make no spans. gorm and sqlx accept the *sql.DB.
+// OpenSQL opens a database. Each query is a span, of the request in its context. Rows and the
+// housekeeping of the pool make no spans. gorm and sqlx accept the *sql.DB.
 func OpenSQL(driverName, dsn string, attrs ...attribute.KeyValue) (*sql.DB, error) {
 	return otelsql.Open(driverName, dsn, otelsql.WithAttributes(attrs...),
 		otelsql.WithSpanOptions(otelsql.SpanOptions{
@@ -23,10 +21,6 @@ func OpenSQL(driverName, dsn string, attrs ...attribute.KeyValue) (*sql.DB, erro
 			OmitConnPrepare:      true,
 			OmitRows:             true,
 			DisableErrSkip:       true,
-			SpanFilter: func(ctx context.Context, _ otelsql.Method, _ string,
-				_ []driver.NamedValue) bool {
-				return trace.SpanContextFromContext(ctx).IsValid()
-			},
 		}))
 }
 

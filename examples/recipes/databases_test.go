@@ -17,7 +17,8 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// Queries of a request are its child spans. The pool's housekeeping and queries without a request make none.
+// Queries of a request are its child spans. A query without a request is a trace of its own, and with pgx's pool none. The pool's
+// housekeeping makes no spans.
 func TestPostgreSQL(t *testing.T) {
 	dsn := startPostgreSQL(t)
 
@@ -54,6 +55,7 @@ func TestPostgreSQL(t *testing.T) {
 			  * inserted
 			  sql.tx.commit db.system.name=postgresql (client)
 			  sql.conn.query db.system.name=postgresql (client)
+			sql.conn.exec db.system.name=postgresql (client)
 		`, semconv.DBSystemNameKey)
 	})
 

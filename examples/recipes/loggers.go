@@ -11,8 +11,8 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// LogrusHook adds trace_id and span_id to entries with a context, and makes marks of warnings. Log
-// with logrus.WithContext(ctx).
+// LogrusHook adds trace_id and span_id to entries with a context, and makes marks of warnings:
+// logrus.AddHook(LogrusHook{}). Log with logrus.WithContext(ctx).
 type LogrusHook struct{}
 
 // Levels are all levels, because each entry gets the ids.
@@ -29,7 +29,7 @@ func (LogrusHook) Fire(e *logrus.Entry) error {
 	return nil
 }
 
-// ZerologHook does the same for zerolog. Log with logger.Warn().Ctx(ctx).
+// ZerologHook does the same: logger.Hook(ZerologHook{}). Log with logger.Warn().Ctx(ctx).
 type ZerologHook struct{}
 
 // Run implements zerolog.Hook.

@@ -10,8 +10,7 @@ import (
 func OpenRedis(o *redis.Options) (*redis.Client, error) {
 	client := redis.NewClient(o)
 	greeting := func(cmd redis.Cmder) bool {
-		return cmd.Name() == "hello" ||
-			cmd.Name() == "client"
+		return cmd.Name() == "hello" || cmd.Name() == "client"
 	}
 	return client, redisotel.InstrumentTracing(client,
 		redisotel.WithDBStatement(false),

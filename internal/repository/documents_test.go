@@ -2,8 +2,11 @@ package repository_test
 
 import (
 	"flag"
+	"go/parser"
+	"go/token"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -24,9 +27,10 @@ func TestDocumentedProgram(t *testing.T) {
 func TestDocumentedRecipes(t *testing.T) {
 	atRoot(t)
 	guides := map[string]string{
-		"chi.go": "frameworks", "echo4.go": "frameworks", "echo5.go": "frameworks", "gin.go": "frameworks", "gorilla.go": "frameworks", "httprouter.go": "frameworks",
-		"connect.go": "jobs", "cron.go": "jobs", "kafka.go": "jobs",
-		"databases.go": "databases", "redis.go": "databases",
+		"chi.go": "frameworks", "echo.go": "frameworks", "gin.go": "frameworks", "gorilla.go": "frameworks", "httprouter.go": "frameworks",
+		"connect.go": "rpc", "gateway.go": "rpc",
+		"cron.go": "jobs", "kafka.go": "jobs", "streams.go": "streams",
+		"databases.go": "databases", "gorm.go": "databases", "redis.go": "databases",
 		"loggers.go": "logs", "log_records.go": "logs",
 		"propagators.go": "variables",
 	}
@@ -41,15 +45,63 @@ func TestDocumentedRecipes(t *testing.T) {
 			continue
 		}
 		delete(guides, name)
-		_, code, ok := strings.Cut(string(read(t, file)), "\n)\n\n") // the imports end
-		if !ok {
-			t.Fatalf("%s has no imports", file)
-		}
-		documented(t, "docs/"+guide+".md", name, "\n```go\n"+code+"```\n")
+		documented(t, "docs/"+guide+".md", name, "\n```go\n"+recipe(t, file)+"```\n")
 	}
 	if len(guides) > 0 {
 		t.Errorf("these files are not there: %v", guides)
 	}
+}
+
+// An import path in a guide is one of a tested example, with its version. Those of recipes are made from the code, others are written.
+func TestGuidesImportWhatIsTested(t *testing.T) {
+	atRoot(t)
+	tested := map[string]bool{}
+	for _, file := range files(t, ".go") {
+		if !strings.HasPrefix(file, "examples/") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			tested[i.Path.Value] = true
+		}
+	}
+	imports := regexp.MustCompile(`(?m)^import (?:\w+ )?("[^"]+")`)
+	found := 0
+	for _, file := range files(t, ".md") {
+		for _, m := range imports.FindAllStringSubmatch(string(read(t, file)), -1) {
+			found++
+			if !tested[m[1]] {
+				t.Errorf("%s imports %s, which no file of examples imports", file, m[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no guide has an import")
+	}
+}
+
+// recipe returns the code of a file, with the imports that are not of the standard library.
+func recipe(t *testing.T, file string) string {
+	t.Helper()
+	source := string(read(t, file))
+	f, err := parser.ParseFile(token.NewFileSet(), file, source, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, i := range f.Imports {
+		if from, _, _ := strings.Cut(i.Path.Value, "/"); strings.Contains(from, ".") {
+			code.WriteString("import " + source[i.Pos()-1:i.End()-1] + "\n")
+		}
+	}
+	_, rest, ok := strings.Cut(source, "\n)\n\n") // the imports end
+	if !ok || code.Len() == 0 {
+		t.Fatalf("%s has no imports", file)
+	}
+	return code.String() + "\n" + rest
 }
 
 // documented fails t if a document does not have what is made from the code, or writes it there with

@@ -1,0 +1,19 @@
+package recipes
+
+import (
+	"net/http"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+
+	"github.com/perfline/perfline/bridge/bridgehttp"
+)
+
+// GatewayRoute is a middleware for grpc-gateway. The pattern of the HTTP rule is the route.
+func GatewayRoute(next runtime.HandlerFunc) runtime.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request, params map[string]string) {
+		if pattern, ok := runtime.HTTPPattern(r.Context()); ok {
+			bridgehttp.SetRoute(r.Context(), pattern.String())
+		}
+		next(w, r, params)
+	}
+}
