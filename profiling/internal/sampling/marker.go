@@ -7,8 +7,8 @@ import (
 )
 
 // WithoutPreemption removes the runtime's frames of an asynchronous preemption from the innermost
-// end of stack. The preempted function is then the innermost function. WithoutPreemption changes the
-// elements of stack.
+// end of stack. The preempted function is then the innermost function. WithoutPreemption changes
+// the elements of stack.
 func WithoutPreemption(stack []*profile.Call) []*profile.Call {
 	for i, c := range stack {
 		if c.Name == "runtime.asyncPreempt" {
