@@ -194,7 +194,7 @@ func (t *tracer) parent(active trace.Span, between trace.SpanContext, cfg *spanS
 	var activeUnit *record.Unit
 	switch s := active.(type) {
 	case *recordedSpan:
-		sc, unit = s.spanContext, nil
+		sc = s.spanContext
 		if between.IsValid() {
 			unit = s.Unit()
 		} else {
