@@ -67,7 +67,7 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 	active, between := t.provider.activeSpan(ctx)
 	parent, unit, droppedRoot := t.parent(active, between, cfg)
 	if t.provider.strays != nil && unit == nil && droppedRoot == nil && !parent.IsValid() &&
-		!cfg.newRoot && typeOf(cfg.kind) == record.Resource {
+		!cfg.newRoot {
 		t.provider.strays.NoteStray(name, t.scope.Name, cfg.kind, cfg.attributes)
 	}
 	foreignTrace := !cfg.newRoot && hasForeignTrace(active)

@@ -3,6 +3,7 @@ package requests_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -14,24 +15,48 @@ import (
 	"github.com/perfline/perfline/internal/requests"
 )
 
+// ends has the change that makes a root span one of a class.
+var ends = [local.Classes]func(*tracetest.SpanStub){
+	local.Request: func(*tracetest.SpanStub) {},
+	local.Stream: func(s *tracetest.SpanStub) {
+		s.Attributes = append(s.Attributes, attribute.Bool(record.StreamKey, true))
+	},
+	local.Background: func(s *tracetest.SpanStub) { s.SpanKind = trace.SpanKindClient },
+	local.Housekeeping: func(s *tracetest.SpanStub) {
+		s.SpanKind, s.Name = trace.SpanKindClient, housekeeping
+	},
+}
+
+// When memory is full, the oldest root goes, of whichever class.
+func TestOldestOfAnyClassGoes(t *testing.T) {
+	r := requests.NewRecent(requests.Config{Slowest: -1, Examples: -1, MaxBytes: 64 << 10})
+	text := func(s *tracetest.SpanStub) {
+		s.Attributes = append(s.Attributes, attribute.String("text", strings.Repeat("x", 3000)))
+	}
+	const last = 120
+	for id := 1; id <= last; id++ {
+		r.OnEnd(span(id, 1, 0, "root", 0, ms, text, ends[id/5%local.Classes]))
+	}
+	all := slices.Concat(r.Requests(), r.Background())
+	slices.SortFunc(all, func(a, b requests.Snapshot) int { return int(b.TraceID[2]) - int(a.TraceID[2]) })
+	if len(all) < 15 || len(all) > 21 {
+		t.Errorf("%d roots are in memory, want about 20", len(all))
+	}
+	for i, s := range all {
+		if int(s.TraceID[2]) != last-i {
+			t.Fatalf("root %d is in memory as number %d of the newest", s.TraceID[2], i+1)
+		}
+	}
+}
+
 // Each class has a list of its own: many roots of one class displace no root of another one. The lists of two classes are merged by age.
 func TestEachClassHasAList(t *testing.T) {
-	kinds := map[local.Class]func(*tracetest.SpanStub){
-		local.Request: func(*tracetest.SpanStub) {},
-		local.Stream: func(s *tracetest.SpanStub) {
-			s.Attributes = []attribute.KeyValue{attribute.Bool(record.StreamKey, true)}
-		},
-		local.Background: func(s *tracetest.SpanStub) { s.SpanKind = trace.SpanKindClient },
-		local.Housekeeping: func(s *tracetest.SpanStub) {
-			s.SpanKind, s.Name = trace.SpanKindClient, "redis.dial"
-		},
-	}
 	for many := range local.Class(local.Classes) {
 		r := requests.NewRecent(requests.Config{Requests: 3, Background: 2, Slowest: -1, Examples: -1})
 		id := 0
 		end := func(class local.Class) {
 			id++
-			r.OnEnd(span(id, 1, 0, fmt.Sprint("root ", id), 0, ms, kinds[class]))
+			r.OnEnd(span(id, 1, 0, fmt.Sprint("root ", id), 0, ms, ends[class]))
 		}
 		for class := range local.Class(local.Classes) {
 			end(class)

@@ -21,6 +21,7 @@ func (r *Recent) NoteStray(name, scope string, kind trace.SpanKind, attrs []attr
 
 // OnStart counts a span that starts in a context without a span.
 func (r *Recent) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
+	// Parent is quicker, and does not know the span above a new root.
 	if s.Parent().IsValid() || trace.SpanContextFromContext(parent).IsValid() {
 		return
 	}

@@ -72,6 +72,20 @@ func TestNoteIsExact(t *testing.T) {
 	}
 }
 
+// Of two goroutines that add a key at the same time, both get the value of the first.
+func TestGrownMap(t *testing.T) {
+	var m grownMap[string, int]
+	for i, c := range []struct {
+		key  string
+		want int
+		ok   bool
+	}{{"a", 0, true}, {"a", 0, true}, {"b", 2, true}, {"c", 3, false}, {"b", 2, true}} {
+		if got, ok := m.add(c.key, i, 2); got != c.want || ok != c.ok {
+			t.Errorf("add %d of %s: %d, %t; want %d, %t", i, c.key, got, ok, c.want, c.ok)
+		}
+	}
+}
+
 // A known place costs no memory, at any depth of the stack.
 func TestNoteDoesNotAllocate(t *testing.T) {
 	attrs := []attribute.KeyValue{attribute.String("db.system.name", "postgresql")}
