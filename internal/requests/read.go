@@ -80,7 +80,8 @@ func (r *Recent) backgroundFirst(f func(*request) bool) bool {
 	return r.bothNewestFirst(local.Background, local.Housekeeping, f)
 }
 
-// bothNewestFirst works like list.newestFirst, for the roots of two classes.
+// bothNewestFirst calls f for the roots of two classes. It stops and returns false when f returns
+// false.
 func (r *Recent) bothNewestFirst(one, other local.Class, f func(*request) bool) bool {
 	a, b := r.newest[one].newest, r.newest[other].newest
 	for a != nil || b != nil {
