@@ -31,7 +31,7 @@ const (
 
 // Most stacks have a function of the program among the first frames.
 const (
-	nearFrames = 32
+	nearFrames = 24
 	allFrames  = 256
 )
 
