@@ -55,6 +55,7 @@ func (d *destinations) decideBeside(c Config) {
 }
 
 func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
+	d.recent.OnStart(ctx, s)
 	if d.snapshot != nil {
 		d.snapshot.OnStart(ctx, s)
 	}

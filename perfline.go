@@ -216,7 +216,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	c.setDefaults()
 	vars := environ.NewReader(c.Logger)
 	p = &Pipeline{
-		timeline: c.Timeline, recent: newStore(c.Recent),
+		timeline: c.Timeline, recent: newStore(c.Recent, c.Timeline),
 		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
 	}
 	to.recent = p.recent

@@ -2,8 +2,10 @@ package perfline
 
 import (
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/runtimestats"
+	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/requests"
@@ -26,9 +28,9 @@ type Source interface {
 // agents' tools display the metrics.
 type Runtime runtimestats.History
 
-func newStore(c requests.Config) *memory.Recent {
+func newStore(c requests.Config, timeline *observer.Timeline) *memory.Recent {
 	return memory.NewRecent(memory.Config{
 		Requests: c.Newest, Slowest: c.Slowest, KeptRequests: c.Kept,
-		MaxSpans: c.MaxSpans, MaxBytes: c.MaxBytes,
+		MaxSpans: c.MaxSpans, MaxBytes: c.MaxBytes, Timeline: (*record.Timeline)(timeline),
 	})
 }

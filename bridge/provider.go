@@ -127,6 +127,7 @@ type TracerProvider struct {
 	onSlow       func(Root)   // may be nil
 	dropped      keep.DroppedRoots
 	routes       *routes.Table // counts local roots; may be nil
+	strays       strayCounter  // may be nil
 
 	timeline   *record.Timeline
 	attachment attachment
@@ -154,6 +155,7 @@ func NewTracerProvider(c TracerProviderConfig) *TracerProvider {
 		sampler: c.Sampler, ids: c.IDs, resource: c.Resource, onSlow: c.OnSlow,
 		recordPanics: !c.WithoutPanicRecording,
 		exporters:    c.Exporters, recorders: c.Recorders, routes: routesOf(c.Recorders),
+		strays:  straysOf(c.Recorders),
 		tracers: map[instrumentation.Scope]*tracer{},
 	}
 	if p.sampler == nil {
@@ -211,6 +213,22 @@ func routesOf(recorders []Output) *routes.Table {
 	for _, o := range recorders {
 		if r, ok := o.(interface{ Routes() *routes.Table }); ok {
 			return r.Routes()
+		}
+	}
+	return nil
+}
+
+// A strayCounter counts queries, calls and messages that start in a context without a span, by the
+// place on the caller's stack: requests.Recent.
+type strayCounter interface {
+	NoteStray(name, scope string, kind trace.SpanKind, attrs []attribute.KeyValue)
+}
+
+// straysOf returns the first recorder that counts strays, or nil.
+func straysOf(recorders []Output) strayCounter {
+	for _, o := range recorders {
+		if s, ok := o.(strayCounter); ok {
+			return s
 		}
 	}
 	return nil

@@ -66,6 +66,10 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 	name = record.Name(name)
 	active, between := t.provider.activeSpan(ctx)
 	parent, unit, droppedRoot := t.parent(active, between, cfg)
+	if t.provider.strays != nil && unit == nil && droppedRoot == nil && !parent.IsValid() &&
+		!cfg.newRoot {
+		t.provider.strays.NoteStray(name, t.scope.Name, cfg.kind, cfg.attributes)
+	}
 	foreignTrace := !cfg.newRoot && hasForeignTrace(active)
 	samplingCtx := ctx
 	if cfg.newRoot {

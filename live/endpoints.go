@@ -29,7 +29,7 @@ var endpoints = []endpoint{
 			"sleeps"},
 	{"GET /data/v1/routes", data((*handler).routes), true,
 		"`window`: `minutes` (the default: the last 5) or `start`",
-		"routes with their figures, and whether the process is well"},
+		"routes with their figures, whether the process is well, and work without a request"},
 	{"GET /data/v1/routes/heat", data((*handler).heat), true,
 		"`window`: as above. `route`: its name; missing, all routes of the class. " +
 			"`class`: `requests` (the default), `streams`, `background` or `housekeeping`",

@@ -150,6 +150,13 @@ type (
 			Sentence string
 			Concerns []struct{ Title, Text, Href string }
 		}
+		Strays *struct {
+			Sentence string
+			Places   []struct {
+				What, Function string
+				Count          int
+			}
+		}
 	}
 	routeRow struct {
 		Route, Class                  string

@@ -14,6 +14,7 @@ import (
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/stray"
 	"github.com/perfline/perfline/live/internal/view"
 )
 
@@ -37,7 +38,9 @@ func (h *handler) routes(r *http.Request) (builder[view.RoutesData], error) {
 }
 
 func (h *handler) routesData(name string, w routes.Window) view.RoutesData {
-	return view.NewRoutesData(h.recent().Routes(), name, w, h.data == guard.Summary, h.losses())
+	strays := stray.Visible(h.recent().Strays(), h.policy.Shows)
+	return view.NewRoutesData(h.recent().Routes(), name, w, h.data == guard.Summary, h.losses(),
+		strays)
 }
 
 // losses counts the source's losses. Recent losses are later than the first sample of the runtime's

@@ -12,7 +12,7 @@
 //
 // # Tools
 //
-//	list_routes       routes with rate, failed requests, p50, p95, p99
+//	list_routes       routes with rate, failed requests, p50, p95, p99; work without a request
 //	list_requests     requests in memory, by route, status, duration, attribute and text
 //	get_request       spans, marks and waits of a request, and the cause of its duration
 //	get_span          all attributes and marks of a span

@@ -57,6 +57,7 @@ var errTooLong = errors.New("the call took too long")
 type server struct {
 	source        perfline.Source
 	data          guard.Data
+	policy        remote.Policy
 	logger        *slog.Logger
 	listed        *lookup.Cache
 	waitsRecorder waits.Recorder
@@ -76,11 +77,10 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		listed: lookup.NewCache(maxListed, maxListedBytes), calls: make(chan struct{}, maxCalls),
 		starts: serve.NewRate(maxStarts),
 	}
-	var policy remote.Policy
 	if sessions := source.Sessions(); sessions != nil {
-		policy = remote.Policy(sessions.Config().Policy)
+		s.policy = remote.Policy(sessions.Config().Policy)
 	}
-	s.waits = lookup.NewWaits(s.waitsRecorder, policy.Shows)
+	s.waits = lookup.NewWaits(s.waitsRecorder, s.policy.Shows)
 	tools := s.tools()
 	inside := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools },
 		&mcp.StreamableHTTPOptions{

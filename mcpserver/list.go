@@ -167,6 +167,7 @@ func (s *server) noRequests(a *answer, in listArguments) *answer {
 		a.line("no request in memory matches")
 	}
 	a.line("Memory has the newest requests, the slowest of the last hour and those that a policy kept.")
+	a.line("%s counts also requests whose spans the sampler dropped.", toolListRoutes)
 	a.suggest(toolListRequests, struct{}{}, "all requests in memory")
 	a.suggest(toolListRoutes, struct{}{}, "routes that had requests in the last minutes")
 	return a

@@ -12,6 +12,7 @@ import (
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/stray"
 )
 
 // routesArguments are the arguments of list_routes.
@@ -60,6 +61,7 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
 			a.suggest(toolListRoutes, routesArguments{Window: "start"}, "since the program began")
 		}
 		a.suggest(toolCounts, struct{}{}, "what perfline recorded and lost")
+		s.addStrays(a)
 		return a, nil
 	}
 	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name; from when a request is slow")
@@ -72,6 +74,7 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
 		in.Offset += len(listed)
 		a.suggest(toolListRoutes, in, word(fmt.Sprintf("%d more routes", more)))
 	}
+	s.addStrays(a)
 	if s.data == guard.Everything {
 		suggestRoutes(a, listed)
 	}
@@ -86,6 +89,28 @@ func (s *server) slowFrom(r routes.Summary) word {
 		return ""
 	}
 	return "; " + word(from.String())
+}
+
+const mostStrays = 20 // places in an answer
+
+// addStrays adds the work without a request to an answer: a sentence, and the places in the program
+// where such work begins. A summary has no places.
+func (s *server) addStrays(a *answer) {
+	places := stray.Visible(s.recent().Strays(), s.policy.Shows)
+	if len(places) == 0 {
+		return
+	}
+	a.line("%s", word(stray.Sentence(places)))
+	if s.data != guard.Everything {
+		return
+	}
+	a.line("without a request since the program began: count, kind, function or name of marks")
+	_, more := writePage(a, places, 0, mostStrays, func(p stray.Place) string {
+		return quotef("%d %s %s", p.Count, word(p.What), p.Function)
+	})
+	if more > 0 {
+		a.line("and %d more places", more)
+	}
 }
 
 // suggestRoutes suggests the requests of the first route, and failed requests.

@@ -12,7 +12,7 @@ import (
 
 // Config limits the requests that a [Store] keeps in memory.
 type Config struct {
-	Newest   int // requests that ended last; 0 means 64, negative none
+	Newest   int // requests that ended last, and as many streams; 0 means 64, negative none
 	Slowest  int // slowest requests of the last hour; 0 means 8, negative none
 	MaxSpans int // of one trace; 0 means 512
 

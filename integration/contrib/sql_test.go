@@ -3,13 +3,20 @@ package contrib_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/XSAM/otelsql"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	_ "modernc.org/sqlite" // the driver
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/stray"
+	"github.com/perfline/perfline/observer"
 )
 
 // database returns a database in memory whose spans go to tp.
@@ -85,4 +92,44 @@ func TestSQL(t *testing.T) {
 		{name: "under no span", work: work(false), want: alone},
 		{name: "limits", setup: setup{limit: 2}, work: work(true), want: under},
 	})
+}
+
+// A query without the context of a request counts as a stray of the program's function, not of otelsql's or of database/sql's.
+func TestStraysOfSQL(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		provider func(*requests.Recent) provider
+	}{
+		{"perfline", func(r *requests.Recent) provider {
+			return bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{}), Recorders: []bridge.Output{r}})
+		}},
+		{"SDK", func(r *requests.Recent) provider { return sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r)) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			recent := requests.NewRecent(requests.Config{})
+			tp := c.provider(recent)
+			db := database(t, tp)
+			ctx, span := tp.Tracer("program").Start(t.Context(), "GET /", trace.WithSpanKind(trace.SpanKindServer))
+			createOrders(ctx, t, db)
+			span.End()
+			if got := recent.Strays(); len(got) != 0 {
+				t.Errorf("in a request: %+v", got)
+			}
+			createOrders(t.Context(), t, db)
+			want := []stray.Place{{Function: "github.com/perfline/perfline/integration/contrib_test.createOrders", What: stray.Query, Count: 1}}
+			if got := recent.Strays(); !slices.Equal(got, want) {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+			if err := errors.Join(db.Close(), tp.Shutdown(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func createOrders(ctx context.Context, t *testing.T, db *sql.DB) {
+	t.Helper()
+	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY)"); err != nil {
+		t.Error(err)
+	}
 }

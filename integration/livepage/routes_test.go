@@ -353,6 +353,34 @@ func TestRoutesApart(t *testing.T) {
 	p.wait(`document.querySelector("#streams-table").checkVisibility() && document.querySelector("#streams-table a.route").getAttribute("href") === "#/?route=GET+%2Fevents&class=streams"`)
 }
 
+// What has no request is in the section of the background, also without a root span there: a sentence and the places, whose names are
+// text. An empty list says why there are figures and no spans.
+func TestWithoutARequest(t *testing.T) {
+	strays := func(event, places string) string {
+		return `{ ...` + event + `, strays: { sentence: "These 312 queries have no request: pass ctx.", places: [` + places + `] } }`
+	}
+	const place = `{ what: "query", function: "example.com/shop/store.(*DB).Items", count: 1312 }`
+	p := madeUp(t)
+	eval[bool](p, `(answers.heat = () => ({ start: 0, step: 10000, bounds: [], counts: [], failed: [] }), true)`)
+	p.view("overview.js", "overview", `[]`, `{ page: { data: "everything" }, `+noRequests+`, routes: `+routesEvent("")+` }`)
+	p.wait(`document.querySelector("#recent").innerText.includes("Nothing yet") && !document.querySelector("#background").checkVisibility()`)
+	p.tell("routes", strays(routesEvent("", routeOf("GET /", "requests", ""), routeOf("tick", "background", "")), place+`, { what: "mark", function: "<b>x", count: 1 }`))
+	p.wait(`document.querySelector("#background").checkVisibility()`)
+	p.click("#background summary")
+	const rows = `[...document.querySelectorAll("#strays tbody tr")].map((r) => [...r.children].map((c) => c.innerText).join(" ")).join()`
+	p.wait(`document.querySelector("#strays").checkVisibility() && ` + rows + ` === "query (*DB).Items 1,312,mark <b>x 1"`)
+	if text := p.text("#strays .note"); text != "These 312 queries have no request: pass ctx." {
+		t.Errorf("the sentence is %q", text)
+	}
+	for _, list := range []string{"#recent", "#background-list"} {
+		if text := p.text(list); !strings.Contains(text, "None in memory: the sampler dropped their spans, or memory was full.") {
+			t.Errorf("%s says %q", list, text)
+		}
+	}
+	p.tell("routes", strays(routesEvent(""), ""))
+	p.wait(`document.querySelector("#background").checkVisibility() && document.querySelector("#strays .note").checkVisibility() && !document.querySelector("#strays table").checkVisibility()`)
+}
+
 // More routes than fit are behind a button. The order stays while a row has the focus.
 func TestManyRoutes(t *testing.T) {
 	p := madeUp(t)

@@ -21,8 +21,8 @@ const maxHeads = 1 << 16
 // newIndex returns an index for about as many traces as c allows. Chains grow above maxHeads.
 func newIndex(c Config) index {
 	n := 0
-	for _, more := range []int{c.Requests, c.Slowest, c.KeptRequests, c.Examples, c.Background,
-		c.MaxPending} {
+	for _, more := range []int{c.Requests, c.Requests, c.Slowest, c.KeptRequests, c.Examples,
+		c.Background, c.Background, c.MaxPending} {
 		n = min(n+min(more, maxHeads), maxHeads-1) // without overflow
 	}
 	size := bits.Len(uint(n))

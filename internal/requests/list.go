@@ -34,15 +34,6 @@ func (l *list) remove(q *request) {
 	l.len--
 }
 
-// newestFirst calls f for each request. It stops and returns false when f returns false.
-func (l *list) newestFirst(f func(*request) bool) bool {
-	q := l.newest
-	for q != nil && f(q) {
-		q = q.older
-	}
-	return q == nil
-}
-
 // A fifo is a short or rarely changed list of requests, the oldest first.
 type fifo []*request
 
@@ -64,7 +55,7 @@ func (f *fifo) take(i int) *request {
 	return q
 }
 
-// newestFirst works like list.newestFirst.
+// newestFirst calls each for each request. It stops and returns false when each returns false.
 func (f *fifo) newestFirst(each func(*request) bool) bool {
 	for _, q := range slices.Backward(*f) {
 		if !each(q) {

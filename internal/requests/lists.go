@@ -14,9 +14,11 @@ func (r *Recent) evict(t *traceData) bool {
 	if pending != nil && pending.trace == t {
 		pending = pending.newer
 	}
-	from := &r.newest
-	if older(r.background.oldest, r.newest.oldest) {
-		from = &r.background
+	from := &r.newest[local.Request]
+	for i := range r.newest {
+		if older(r.newest[i].oldest, from.oldest) {
+			from = &r.newest[i]
+		}
 	}
 	q, gone := from.oldest, false
 	switch example := r.examples.oldest(); {
@@ -48,7 +50,7 @@ func older(a, b *request) bool { return a != nil && (b == nil || a.arrival < b.a
 func (r *Recent) addRoot(t *traceData, root *local.Root, at rootPlace, alone *otlpenc.Spans) {
 	q := r.request(t)
 	q.Root, q.at, q.alone = *root, at, alone
-	r.listOf(root.Class).push(q)
+	r.newest[root.Class].push(q)
 	if root.Class == local.Request {
 		r.addSlow(q)
 		r.addExample(q)
@@ -144,17 +146,9 @@ func (r *Recent) takeFastest() *request {
 	return q
 }
 
-// listOf returns the list of the newest roots of a class.
-func (r *Recent) listOf(c local.Class) *list {
-	if isRequest(c) {
-		return &r.newest
-	}
-	return &r.background
-}
-
 // makeRoom removes the oldest roots from the list of a class, until n more fit.
 func (r *Recent) makeRoom(c local.Class, n int) {
-	l, limit := r.listOf(c), r.c.Requests
+	l, limit := &r.newest[c], r.c.Requests
 	if !isRequest(c) {
 		limit = r.c.Background
 	}

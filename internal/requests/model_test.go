@@ -91,20 +91,36 @@ func (m *model) list(q *modelRequest) {
 	has := func(key attribute.Key) bool { return slices.Contains(q.root.Attributes(), key.Bool(true)) }
 	if kind := q.root.SpanKind(); kind != trace.SpanKindServer && kind != trace.SpanKindConsumer && !has(record.JobKey) {
 		m.stats.Background++
-		m.others = slices.Insert(m.others, 0, q)
-		m.others = m.others[:min(len(m.others), m.c.Background)]
+		m.others = newest(m.others, q, m.c.Background, func(q *modelRequest) bool { return q.root.Name() == housekeeping })
 		return
 	}
 	m.stats.Requests++
-	m.newest = slices.Insert(m.newest, 0, q)
-	m.newest = m.newest[:min(len(m.newest), m.c.Requests)]
-	if !has(record.StreamKey) {
+	isStream := func(q *modelRequest) bool {
+		return slices.Contains(q.root.Attributes(), attribute.Bool(record.StreamKey, true))
+	}
+	m.newest = newest(m.newest, q, m.c.Requests, isStream)
+	if !isStream(q) {
 		m.slowest = slices.DeleteFunc(m.slowest, func(old *modelRequest) bool { return q.root.EndTime().Sub(old.root.EndTime()) > time.Hour })
 		at, _ := slices.BinarySearchFunc(m.slowest, q, func(a, b *modelRequest) int { return cmp.Compare(b.took(), a.took()) })
 		m.slowest = slices.Insert(m.slowest, at, q)
 		m.slowest = m.slowest[:min(len(m.slowest), m.c.Slowest)]
 		m.exemplify(q)
 	}
+}
+
+const housekeeping = "redis.dial"
+
+// newest adds a request to a list of two classes, of which the oldest go.
+func newest(all []*modelRequest, q *modelRequest, most int, class func(*modelRequest) bool) []*modelRequest {
+	all = slices.Insert(all, 0, q)
+	n := 0
+	return slices.DeleteFunc(all, func(other *modelRequest) bool {
+		if class(other) == class(q) {
+			n++
+			return n > most
+		}
+		return false
+	})
 }
 
 // exemplify makes a request an example, unless another one has its route, its ten seconds and its half of a doubling of the duration.
@@ -220,7 +236,8 @@ var (
 func randomSpan(r *rand.Rand, i, text int) sdktrace.ReadOnlySpan {
 	traceID, id, parent := r.IntN(6), 1+r.IntN(12), r.IntN(12)
 	start := time.Duration(r.IntN(50))*ms + time.Duration(r.IntN(3))*40*time.Minute
-	return span(traceID, id, parent, fmt.Sprint("span ", i%3), start, start+time.Duration(r.IntN(20))*ms, func(s *tracetest.SpanStub) {
+	name := []string{"span 0", "span 1", housekeeping}[i%3]
+	return span(traceID, id, parent, name, start, start+time.Duration(r.IntN(20))*ms, func(s *tracetest.SpanStub) {
 		s.Resource, s.InstrumentationScope = someResource, someScopes[r.IntN(len(someScopes))]
 		s.SpanKind = trace.SpanKind(1 + r.IntN(5))
 		for _, key := range []attribute.Key{record.JobKey, record.StreamKey} {

@@ -4,10 +4,12 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/internal/local"
 )
 
-// Requests returns the newest requests. The newest request is first.
-func (r *Recent) Requests() []Snapshot { return r.read(r.newest.newestFirst) }
+// Requests returns the newest requests and the newest streams. The newest request is first.
+func (r *Recent) Requests() []Snapshot { return r.read(r.requestsFirst) }
 
 // Slowest returns the slowest requests of the last hour. The slowest request is first.
 func (r *Recent) Slowest() []Snapshot { return r.read(r.slowestFirst) }
@@ -16,8 +18,9 @@ func (r *Recent) Slowest() []Snapshot { return r.read(r.slowestFirst) }
 // first.
 func (r *Recent) KeptRequests() []Snapshot { return r.read(r.keptRequests.newestFirst) }
 
-// Background returns the newest root spans that are not requests. The newest span is first.
-func (r *Recent) Background() []Snapshot { return r.read(r.background.newestFirst) }
+// Background returns the newest root spans of the background and of housekeeping. The newest span
+// is first.
+func (r *Recent) Background() []Snapshot { return r.read(r.backgroundFirst) }
 
 // All returns five lists as one list:
 //
@@ -65,8 +68,33 @@ func (r *Recent) read(each func(func(*request) bool) bool) []Snapshot {
 // all calls f for the requests of all lists. It stops and returns false when f returns false. r.mu
 // is held.
 func (r *Recent) all(f func(*request) bool) bool {
-	return r.newest.newestFirst(f) && r.slowestFirst(f) && r.keptRequests.newestFirst(f) &&
-		r.examples.newestFirst(f) && r.background.newestFirst(f)
+	return r.requestsFirst(f) && r.slowestFirst(f) && r.keptRequests.newestFirst(f) &&
+		r.examples.newestFirst(f) && r.backgroundFirst(f)
+}
+
+func (r *Recent) requestsFirst(f func(*request) bool) bool {
+	return r.bothNewestFirst(local.Request, local.Stream, f)
+}
+
+func (r *Recent) backgroundFirst(f func(*request) bool) bool {
+	return r.bothNewestFirst(local.Background, local.Housekeeping, f)
+}
+
+// bothNewestFirst calls f for the roots of two classes. It stops and returns false when f returns
+// false.
+func (r *Recent) bothNewestFirst(one, other local.Class, f func(*request) bool) bool {
+	a, b := r.newest[one].newest, r.newest[other].newest
+	for a != nil || b != nil {
+		next := &a
+		if a == nil || b != nil && older(a, b) {
+			next = &b
+		}
+		if !f(*next) {
+			return false
+		}
+		*next = (*next).older
+	}
+	return true
 }
 
 func (r *Recent) slowestFirst(f func(*request) bool) bool {

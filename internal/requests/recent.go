@@ -10,19 +10,22 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/onread"
 	"github.com/perfline/perfline/internal/otlpenc"
+	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/stray"
 )
 
 // Config configures [NewRecent].
 type Config struct {
-	Requests   int // the newest requests; 0 means 64, negative none
+	Requests   int // the newest requests, and as many streams; 0 means 64, negative none
 	Slowest    int // the slowest requests of the last hour; 0 means 8, negative none
-	Background int // the newest root spans that are no request; 0 means 32, negative none
+	Background int // other roots: the newest of each class; 0 means 32, negative none
 	Examples   int // first requests of each cell of heat maps; 0 means 256, negative none
 	MaxSpans   int // of one trace; 0 means 512
-	MaxPending int // traces whose request has not ended; 0 means 1024
+	MaxPending int // traces of open requests; 0 means 1024
 
 	// KeptRequests is the number of the newest requests that a bridge.KeepPolicy kept; 0 means 128,
 	// negative none. Requests with only an error inside do not count. Recent stores a quarter as
@@ -47,6 +50,9 @@ type Config struct {
 	// whole block. The unused parts of blocks do not count for MaxBytes. The unused parts occupy at
 	// most 16 KiB for each of the newest requests and each background root.
 	MaxBytes int
+
+	// Timeline's process timeline has the marks of [Recent.Strays]; nil means no marks.
+	Timeline *record.Timeline
 }
 
 // Recent stores three kinds of requests in memory: the newest requests, the slowest requests, and
@@ -56,9 +62,9 @@ type Config struct {
 // order, even after the end of the request.
 //
 // Other root spans run in the background: calls and measures without a context, and the work of
-// pools. Recent stores background spans in a separate list, so background spans never displace
-// requests. The list of the slowest requests contains no streams. Recent removes a request from
-// this list when another request ends more than an hour later.
+// pools. Recent stores the newest roots of each class in a separate list, so roots of one class
+// never displace roots of another class. The list of the slowest requests contains no streams.
+// Recent removes a request from this list when another request ends more than an hour later.
 //
 // Recent receives spans by [Recent.Accept], or as a span processor of a tracer provider. Recent is
 // safe for concurrent use.
@@ -69,12 +75,12 @@ type Recent struct {
 	routes *routes.Table
 	groups otlpenc.Groups
 	onRead onread.Functions
+	strays stray.Table
 
 	mu           sync.Mutex // guards the fields below
 	traces       index
-	pending      list       // traces without a request
-	newest       list       // requests
-	background   list       // root spans
+	pending      list // traces without a request
+	newest       [local.Classes]list
 	slowest      []*request // by descending duration
 	slowestSince time.Time  // the earliest end in slowest, or before
 	keptRequests fifo       // by a bridge.KeepPolicy
@@ -127,9 +133,6 @@ func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
 		copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c),
 		examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
 }
-
-// OnStart does nothing. Span processors must implement OnStart.
-func (r *Recent) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
 // ForceFlush does nothing, because Recent stores spans immediately.
 func (r *Recent) ForceFlush(context.Context) error { return nil }

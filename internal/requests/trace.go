@@ -51,7 +51,7 @@ type request struct {
 	alone        *otlpenc.Spans // the root span, if the trace had no room for it
 	lists        int            // that contain the request
 	arrival      uint64
-	older, newer *request // in Recent.newest, Recent.background or Recent.pending
+	older, newer *request // in one of Recent.newest, or in Recent.pending
 }
 
 // A rootPlace locates spans of a part. The last of them is the root span of a request.

@@ -9,6 +9,7 @@ import { healthLine } from './health.js';
 import { heatMap } from './heatmap.js';
 import { requestList } from './requestlist.js';
 import { routeTable } from './routetable.js';
+import { strayTable } from './strays.js';
 
 // apart are the classes that are no requests with an end of their own.
 const apart = [['streams', 'Streams', 'stream'], ['background', 'In the background', 'root span'], ['housekeeping', 'Pool housekeeping', 'root span']];
@@ -44,19 +45,26 @@ export function overview({ main, latest, query }) {
     el('div', { class: 'title' }, el('h2', { id: 'routes-title' }, 'Routes'), el('div', { class: 'acts', role: 'group', 'aria-label': 'Time of the figures' }, windows)),
     noRoutes, routes.node, slow);
 
+  /**
+   * none returns why a list is empty: requests of the class that ended have figures, but no spans.
+   * @param {string} cls
+   * @param {string} usual
+   */
+  const none = (cls, usual) => () => (latest.routes?.routes.some((r) => r.class === cls) ? 'None in memory: the sampler dropped their spans, or memory was full.' : usual);
   /** @type {Record<string, ReturnType<typeof requestList>>} */
   const lists = {
-    requests: requestList('recent', 'Most recent', 'Nothing yet: requests appear here as soon as they have ended.'),
-    slowest: requestList('slowest', 'Slowest of the last hour', 'Nothing yet.'),
-    kept: requestList('kept', 'Kept: failed, slow, or with an error inside', 'Nothing yet.'),
+    requests: requestList('recent', 'Most recent', none('requests', 'Nothing yet: requests appear here as soon as they have ended.')),
+    slowest: requestList('slowest', 'Slowest of the last hour', none('requests', 'Nothing yet.')),
+    kept: requestList('kept', 'Kept: failed, slow, or with an error inside', () => 'Nothing yet.'),
   };
-  const matches = requestList('matches', 'Requests found', 'No request in memory is like that.');
+  const matches = requestList('matches', 'Requests found', () => 'No request in memory is like that.');
+  const strays = strayTable();
   const others = apart.map(([cls, title, one]) => {
     const table = routeTable(`${cls}-table`, `${title}: figures`, { ...sort, href: href(cls) });
-    const list = requestList(`${cls}-list`, 'Most recent', 'None in memory.');
+    const list = requestList(`${cls}-list`, 'Most recent', none(cls, 'None in memory.'));
     lists[cls] = list;
     const said = el('span', { class: 'muted' });
-    const node = el('details', { id: cls, hidden: true }, el('summary', {}, title, ' ', said), table.node, list.section);
+    const node = el('details', { id: cls, hidden: true }, el('summary', {}, title, ' ', said), cls === 'background' ? strays.node : null, table.node, list.section);
     return { cls, one, table, list, said, node };
   });
   const live = el('div', { class: 'overview', id: 'live' }, lists.requests.section, el('div', {}, lists.kept.section, lists.slowest.section));
@@ -112,9 +120,10 @@ export function overview({ main, latest, query }) {
     const one = isOf('requests') && rows.find((r) => r.route === state.route);
     slow.hidden = !one || !one.slow;
     if (one && one.slow) setText(slow, `Requests of ${shown(state.route)} are ${one.slow}.`);
+    strays.update(latest.routes?.strays ?? null);
     for (const o of others) {
       const mine = of(o.cls);
-      o.node.hidden = mine.length === 0 && !listed(o.cls).length;
+      o.node.hidden = mine.length === 0 && !listed(o.cls).length && !(o.cls === 'background' && latest.routes?.strays);
       o.table.node.hidden = mine.length === 0;
       setText(o.said, `${plural(mine.length, 'route')}, ${plural(mine.reduce((sum, r) => sum + r.count, 0), o.one)}`);
       o.table.update({ ...table, rows: mine, selected: isOf(o.cls) ? state.route || ' ' : ' ', all: null });
@@ -217,6 +226,7 @@ export function overview({ main, latest, query }) {
     if (kind !== 'routes' || !latest.routes) return;
     drawHealth();
     drawRoutes();
+    drawLists(); // an empty list says why
     ask();
   }
   drawLists();

@@ -24,10 +24,10 @@ export function onFree(node, free) {
 }
 
 /**
- * requestList makes a list. Its update shows rows, or the text none.
+ * requestList makes a list. Its update shows rows, or without rows the text that none returns.
  * @param {string} id
  * @param {string} title
- * @param {string} none
+ * @param {() => string} none
  */
 export function requestList(id, title, none) {
   const body = el('tbody');
@@ -57,7 +57,7 @@ export function requestList(id, title, none) {
       reconcile(body, rows, (r) => r.trace + r.span, makeRequest, (node, r) => setVars(node, { share: r.took / most }));
       table.hidden = rows.length === 0;
       empty.hidden = rows.length > 0;
-      setText(empty, none);
+      setText(empty, none());
     },
   };
 }

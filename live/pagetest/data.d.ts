@@ -310,6 +310,7 @@ declare namespace Data {
     routes: routeRow[];
     all: routeRow | null;
     health: health | null;
+    strays?: strays;
   }
   interface runtimeHistory {
     instance: string;
@@ -455,6 +456,15 @@ declare namespace Data {
   interface stateKind {
     kind: string;
     class: string;
+  }
+  interface strayRow {
+    what: string;
+    function: string;
+    count: number;
+  }
+  interface strays {
+    sentence: string;
+    places: strayRow[];
   }
   interface waitDifference extends stateKind {
     a: number;

@@ -5,14 +5,29 @@ import (
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/stray"
 )
 
 // A RoutesData holds the figures of all routes in a window, without details of single requests.
 type RoutesData struct {
-	Window string     `json:"window"` // start or minutes
-	Routes []routeRow `json:"routes"` // routes of all classes
-	All    *routeRow  `json:"all"`    // all requests but streams; null without requests
-	Health *health    `json:"health"` // state of the process in the last 5 minutes
+	Window string     `json:"window"`           // start or minutes
+	Routes []routeRow `json:"routes"`           // routes of all classes
+	All    *routeRow  `json:"all"`              // all requests but streams; null without requests
+	Health *health    `json:"health"`           // state of the process in the last 5 minutes
+	Strays *strays    `json:"strays,omitempty"` // work without a request, since the start
+}
+
+// strays are the queries, calls, messages and marks in contexts without a request.
+type strays struct {
+	Sentence string     `json:"sentence"` // numbers, and what to do
+	Places   []strayRow `json:"places"`   // the most frequent first; empty in a summary
+}
+
+// A strayRow is a place in the program where strays begin.
+type strayRow struct {
+	What     string `json:"what"`     // query, call, message or mark
+	Function string `json:"function"` // that begins them; for marks, their name
+	Count    uint64 `json:"count"`    // strays
 }
 
 // A routeRow holds the figures of a route. Columns are the columns of the route's heat map.
@@ -35,10 +50,11 @@ type routeRow struct {
 }
 
 // NewRoutesData returns the figures of a table in the window w. name is the name of the window. If
-// summary is true, the result contains no links to lists of requests, and no background routes. The
-// program chooses the names of background routes.
+// summary is true, the result contains no links to lists of requests, no background routes and no
+// places. The program chooses the names of background routes.
 func NewRoutesData(
 	table *routes.Table, name string, w routes.Window, summary bool, lost Losses,
+	places []stray.Place,
 ) RoutesData {
 	d := RoutesData{Window: name, Routes: []routeRow{}}
 	var lines [local.Classes]map[string]routes.Line
@@ -63,13 +79,28 @@ func NewRoutesData(
 		total, heat = table.Total(local.Request, routes.LastMinutes)
 	}
 	d.Health = newHealth(total, heat, lost)
+	d.Strays = newStrays(places)
 	if summary {
+		if d.Strays != nil {
+			d.Strays.Places = []strayRow{}
+		}
 		for i := range d.Health.Concerns {
 			c := &d.Health.Concerns[i]
 			c.Href = strings.TrimPrefix(c.Href, failedRequests)
 		}
 	}
 	return d
+}
+
+func newStrays(places []stray.Place) *strays {
+	if len(places) == 0 {
+		return nil
+	}
+	s := &strays{Sentence: stray.Sentence(places)}
+	for _, p := range places {
+		s.Places = append(s.Places, strayRow{p.What, Shown(p.Function), p.Count})
+	}
+	return s
 }
 
 // InSummary reports whether a summary includes the routes of a class.
