@@ -27,6 +27,9 @@ type Policy struct {
 	// Modules lists the modules whose frames remote callers may read, as in [Options].Modules, or
 	// [ModuleAny]. An empty list means [ModuleMain] and [ModuleStandard]. Frames contain the file
 	// names at build time. Unless the program was built with -trimpath, the names include folders.
+	//
+	// The causes of slow requests name functions of the main module, and of the modules listed
+	// here, before functions of libraries.
 	Modules []string
 }
 

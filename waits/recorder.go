@@ -20,8 +20,8 @@ import (
 //   - A disarmed recorder without work runs no goroutine and no timer.
 type Recorder interface {
 	// Start prepares the recorder. perfline.Start calls Start once, before requests come. Start
-	// arms the recorder if the recorder's configuration says so. log receives the recorder's lines,
-	// unless the recorder has its own logger. Start logs a failure, and State reports it.
+	// arms the recorder if the recorder's configuration says so. log receives the recorder's lines;
+	// nil means slog.Default(). Start logs a failure, and State reports it.
 	Start(log *slog.Logger)
 
 	// Slow asks for the result of a request. The caller has just ended the root span:
@@ -76,7 +76,6 @@ const (
 	Paused    Status = "paused"    // disarmed; slow requests do not arm the recorder for a while
 	InUse     Status = "in use"    // disarmed: another flight recorder ran at the last call of Arm
 	Forbidden Status = "forbidden" // disarmed: the environment forbids profiling
-	ShutDown  Status = "shut down"
 )
 
 // A State describes the current work of a recorder.

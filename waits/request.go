@@ -116,13 +116,19 @@ type Goroutine struct {
 
 // A Cause is a part of the time of a request, with the reason.
 type Cause struct {
-	Kind     Kind
+	Kind     Kind // never Gap
 	Duration time.Duration
-	// Function is the function that ran or waited, outside the standard library.
-	Function string
-	SpanID   trace.SpanID // the span with most of the time
-	Span     string       // the name of that span; empty if unknown
-	By       *Party       // the goroutine that made the request wait, or nil
+	// Function is the function that ran or waited: the program's innermost function, or else the
+	// innermost function of a library, or "". If Function is the program's and called a library,
+	// Via is the outermost function of the library.
+	Function, Via string
+	// SpanID is the span of the request with more than half of the time, or else the root.
+	SpanID trace.SpanID
+	Span   string // the name of that span; empty if unknown
+	By     *Party // the goroutine that made the request wait, or nil
+	// In is the goroutine that ran or waited, if that goroutine worked for another request of the
+	// process, such as a request that this one has sent. Otherwise, In is nil.
+	In *Party
 	// Limit is the number of processors that a CPULimit allows; 0 if unknown.
 	Limit float64
 }
@@ -145,7 +151,9 @@ type Request struct {
 	Goroutines []Goroutine
 	Omitted    int
 
-	// Causes add up to the request's duration, the longest first. If the serving goroutine waits
-	// for the work of another goroutine, the cause is what the other goroutine did meanwhile.
+	// Causes add up to the part of the request's duration that the execution trace covers, the
+	// longest first. If the serving goroutine waits for the work of another goroutine, the cause is
+	// what the other goroutine did meanwhile. While a request in the same process serves a call,
+	// the cause is what the goroutines of that request did.
 	Causes []Cause
 }

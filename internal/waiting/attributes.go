@@ -22,7 +22,8 @@ const (
 //
 //   - perfline.time.KIND for each kind of interval, as in perfline.time.channel_receive: the
 //     seconds of [Times]. Kinds without time are missing.
-//   - perfline.cause.kind, for the root: the kind of the largest cause.
+//   - perfline.cause.kind, for the root: the kind of the largest cause. Without a known cause, the
+//     attribute is missing.
 //   - perfline.cause.description, for the root: the sentence of [waits.Request.Sentence].
 //
 // Attributes returns nil for a span that the execution trace lacks.
@@ -34,10 +35,14 @@ func Attributes(r *waits.Request, span trace.SpanID) []attribute.KeyValue {
 			all = append(all, attribute.Float64(name, float64(took)/float64(time.Second)))
 		}
 	}
-	if span == r.RootID && len(r.Causes) > 0 {
-		all = append(all,
-			attribute.String(causeKind, attributeName(r.Causes[0].Kind)),
-			attribute.String(causeDescription, text.Valid(r.Sentence())))
+	if span != r.RootID {
+		return all
+	}
+	if len(r.Causes) > 0 {
+		all = append(all, attribute.String(causeKind, attributeName(r.Causes[0].Kind)))
+	}
+	if sentence := r.Sentence(); sentence != "" {
+		all = append(all, attribute.String(causeDescription, text.Valid(sentence)))
 	}
 	return all
 }

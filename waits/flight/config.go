@@ -2,7 +2,6 @@ package flight
 
 import (
 	"cmp"
-	"log/slog"
 	"math"
 	"time"
 )
@@ -39,8 +38,6 @@ type Config struct {
 	MaxCPU float64
 
 	Requests int // number of most recent results to store, within 8 MiB; 0 means 64, negative none
-
-	Logger *slog.Logger // nil means perfline.Config's, or slog.Default() without perfline.Start
 }
 
 const (
