@@ -126,6 +126,7 @@ type TracerProvider struct {
 	onSlow       func(Root)   // may be nil
 	dropped      keep.DroppedRoots
 	routes       *routes.Table // counts local roots; may be nil
+	calls        openCalls
 
 	timeline   *record.Timeline
 	attachment attachment

@@ -101,6 +101,9 @@ type Root struct {
 	//   - "request": a unit of work with an end of its own. The local root is a span of kind server
 	//     or consumer, or a job of marks.StartJob.
 	//   - "stream": a request that lasts until its client leaves.
+	//   - "inner": a request that an open client span of the same provider has sent, as in a
+	//     gateway that calls its own process. It is a part of the caller's request, and not counted
+	//     as load.
 	//   - "background": a call or a measure outside requests.
 	//   - "housekeeping": background work of a pool of connections, such as a dial or a check.
 	Class string
