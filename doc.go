@@ -33,7 +33,7 @@
 // With [Config].Waits, a recorder of package waits/flight reads the runtime's execution trace after
 // a slow request, and names the cause in a sentence:
 //
-//	25 ms of 26 ms: waited for the network in POST, called by (*handler).pay
+//	25 ms of 26 ms, in span POST: waited for the network in (*handler).pay
 //
 // # Guarantees
 //

@@ -340,7 +340,8 @@ func (c *Config) setDefaults() {
 	c.Logger = record.SafeLogger(c.Logger)
 	c.Timeline = cmp.Or(c.Timeline, observer.ProcessTimeline())
 	if c.Waits != nil {
-		c.Waits = &guardedWaits{recorder: c.Waits, timeline: (*record.Timeline)(c.Timeline)}
+		c.Waits = &guardedWaits{recorder: c.Waits, timeline: (*record.Timeline)(c.Timeline),
+			modules: c.Sessions.Policy.Modules}
 	}
 	c.Traces.Logger = cmp.Or(c.Traces.Logger, c.Logger)
 	c.Logs.Logger = cmp.Or(c.Logs.Logger, c.Logger)

@@ -25,6 +25,7 @@ type guardedWaits struct {
 	recorder waits.Recorder
 	timeline *record.Timeline
 	stats    lastResult[waits.Stats]
+	modules  []string // of the program, beside its main module
 }
 
 var _ waits.Recorder = (*guardedWaits)(nil)
@@ -35,7 +36,14 @@ var errWaitsPanicked = errors.New("the method of Config.Waits panicked, or ended
 
 func (w *guardedWaits) try(f func()) bool { return w.timeline.Try(ofWaits, f) }
 
-func (w *guardedWaits) Start(log *slog.Logger) { w.try(func() { w.recorder.Start(log) }) }
+func (w *guardedWaits) Start(log *slog.Logger) {
+	w.try(func() {
+		if named, ok := w.recorder.(interface{ SetModules(paths []string) }); ok {
+			named.SetModules(w.modules)
+		}
+		w.recorder.Start(log)
+	})
+}
 
 func (w *guardedWaits) Slow(r bridge.Root) (asked bool) {
 	w.try(func() { asked = w.recorder.Slow(r) })

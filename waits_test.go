@@ -24,6 +24,8 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/marks"
+	"github.com/perfline/perfline/profiling"
+	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight"
 )
@@ -58,7 +60,7 @@ func TestWaits(t *testing.T) {
 	if err := pl.Shutdown(patient(t)); err != nil {
 		t.Error(err)
 	}
-	if s := recorder.State(); s.Status != waits.ShutDown || pl.Stats().Waits.Analysed != 1 {
+	if s := recorder.State(); s.Status != waits.Disarmed || s.Reason == "" || pl.Stats().Waits.Analysed != 1 {
 		t.Errorf("after Shutdown, the recorder is %+v, and its counts are %+v", s, pl.Stats().Waits)
 	}
 	if log.Len() > 0 {
@@ -71,10 +73,12 @@ type answers struct {
 	waits.Recorder // nil: the pipeline of these tests calls nothing else
 	refuses        bool
 	asked          []bridge.Root
+	modules        []string
 	watcher        func(bridge.Root, *waits.Request)
 }
 
 func (*answers) Start(*slog.Logger)             {}
+func (a *answers) SetModules(paths []string)    { a.modules = paths }
 func (*answers) Shutdown(context.Context) error { return nil }
 func (*answers) Stats() waits.Stats             { return waits.Stats{} }
 func (*answers) State() waits.State             { return waits.State{} }
@@ -87,6 +91,17 @@ func (a *answers) Slow(r bridge.Root) bool {
 func (a *answers) Watch(f func(bridge.Root, *waits.Request)) func() {
 	a.watcher = f
 	return func() { a.watcher = nil }
+}
+
+// The recorder learns which modules are the program's, from the policy for its functions.
+func TestWaitsKnowTheModulesOfTheProgram(t *testing.T) {
+	recorder := &answers{}
+	start(t, perfline.Config{Waits: recorder, Sessions: sessions.Config{
+		Policy: profiling.Policy{Remote: true, Modules: []string{"main", "example.com/shop"}},
+	}})
+	if want := []string{"main", "example.com/shop"}; !slices.Equal(recorder.modules, want) {
+		t.Errorf("the recorder has the modules %q, want %q", recorder.modules, want)
+	}
 }
 
 // collected takes the spans that are exported.

@@ -46,7 +46,7 @@ func (s *recordedSpan) traceStart(ctx context.Context) context.Context {
 	}
 	name := s.Name() // a processor may have changed the name
 	ctx, task := rt.NewTask(ctx, tracelog.Name(name))
-	tracelog.Root(ctx, s.spanContext, name)
+	tracelog.Root(ctx, s.spanContext, s.parent.id, name)
 	s.mu.Lock()
 	ended := !s.isOpen()
 	if !ended {

@@ -105,6 +105,9 @@ func (s *recordedSpan) classify() {
 	job := d.job || otlpenc.HasTrue(s.attributes, record.JobKey)
 	stream := d.stream || otlpenc.HasTrue(s.attributes, record.StreamKey)
 	s.class = local.ClassOf(trace.SpanKind(s.kind), s.name, job, stream)
+	if s.inner && s.class == local.Request {
+		s.class = local.Inner
+	}
 }
 
 // asRoot returns the Root of an ended local root, after classify.
@@ -115,7 +118,7 @@ func (s *recordedSpan) asRoot() local.Root {
 	}
 }
 
-func (s *recordedSpan) isRequest() bool { return s.class <= local.Stream }
+func (s *recordedSpan) isRequest() bool { return s.class <= local.Inner }
 
 // applyKeepPolicy decides about the request of a local root that has ended. For another span,
 // applyKeepPolicy records an error for the later decision. The unit of a local root may be nil.

@@ -124,7 +124,7 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		if above := s.Parent(); above.IsValid() && !above.IsRemote() {
 			tracelog.Start(parent, s.SpanContext().SpanID(), s.Name())
 		} else {
-			tracelog.Root(parent, s.SpanContext(), s.Name())
+			tracelog.Root(parent, s.SpanContext(), above.SpanID(), s.Name())
 		}
 	}
 	if s.InstrumentationScope().Name == scope.Name ||

@@ -128,6 +128,7 @@ type TracerProvider struct {
 	dropped      keep.DroppedRoots
 	routes       *routes.Table // counts local roots; may be nil
 	strays       strayCounter  // may be nil
+	calls        openCalls
 
 	timeline   *record.Timeline
 	attachment attachment

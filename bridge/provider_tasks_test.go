@@ -10,6 +10,9 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/observer"
 )
 
 // executionTrace returns what f does as an execution trace.
@@ -86,4 +89,33 @@ func TestProviderTaskEnds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A root with a parent elsewhere notes the parent, under perfline's provider and beside the SDK's.
+func TestTracesHaveTheParentsOfRoots(t *testing.T) {
+	parent := trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{0xab}, SpanID: trace.SpanID{0xcd, 7: 0xef}, TraceFlags: trace.FlagsSampled,
+	})
+	timeline := observer.NewTimeline(observer.TimelineOptions{})
+	type provider interface {
+		trace.TracerProvider
+		Shutdown(context.Context) error
+	}
+	for name, provider := range map[string]provider{
+		"perfline": bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: timeline, Recorders: []bridge.Output{&keptSpans{}}}),
+		"SDK":      sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: timeline}))),
+	} {
+		t.Cleanup(func() { _ = provider.Shutdown(context.Background()) })
+		var called trace.Span
+		written := executionTrace(t, func() {
+			_, called = provider.Tracer("test").Start(trace.ContextWithRemoteSpanContext(t.Context(), parent), "GET /called", trace.WithSpanKind(trace.SpanKindServer))
+			called.End()
+			_, alone := provider.Tracer("test").Start(t.Context(), "GET /alone", trace.WithSpanKind(trace.SpanKindServer))
+			alone.End()
+		})
+		note := fmt.Sprintf("%v %v %v GET /called", called.SpanContext().SpanID(), parent.TraceID(), parent.SpanID())
+		if !strings.Contains(written, "perfline.called") || !strings.Contains(written, note) || strings.Contains(written, "0000000000000000 GET /alone") {
+			t.Errorf("%s: the execution trace lacks %q, or has a parent of GET /alone", name, note)
+		}
+	}
 }

@@ -52,6 +52,7 @@ type recordedSpan struct {
 	keep        local.KeepReason            // likewise
 	decided     bool                        // keep is set; guarded by mu
 	overCeiling local.KeepReason            // the reason of a request that a ceiling dropped
+	inner       bool                        // an open call of this process has sent the request
 	goroutine   startGoroutine              // for the execution trace
 	state       atomic.Uint32               // number of children; constant after hasEnded is set
 	marks       record.SpanMarks
@@ -226,6 +227,9 @@ func (s *recordedSpan) end(at time.Time) {
 	}
 	if s.root {
 		s.classify()
+	}
+	if s.kind == uint8(trace.SpanKindClient) {
+		s.tracer.provider.calls.remove(s.spanContext.SpanID())
 	}
 	unit := s.unit.Load()
 	if s.applyKeepPolicy(unit); s.tentative && s.root {

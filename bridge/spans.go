@@ -106,6 +106,9 @@ type Root struct {
 	//   - "request": a unit of work with a definite end. The local root is a span of kind server or
 	//     consumer, or a job of marks.StartJob.
 	//   - "stream": a request that lasts until the client leaves.
+	//   - "inner": a request that an open client span of the same provider sent. An example is the
+	//     request of a gateway to its own process. An inner request is a part of the caller's
+	//     request, and does not count as load.
 	//   - "background": a call or a measure outside requests.
 	//   - "housekeeping": background work of a pool of connections, such as a dial or a check.
 	Class string

@@ -123,6 +123,12 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 	s.setParent(&parent, foreignTrace)
 	s.kind, s.root, s.startTime = uint8(trace.ValidateSpanKind(cfg.kind)), unit == nil, cfg.time
 	s.unit.Store(unit)
+	switch {
+	case cfg.kind == trace.SpanKindClient:
+		t.provider.calls.add(sc.SpanID())
+	case cfg.kind == trace.SpanKindServer && s.root:
+		s.inner = t.provider.calls.has(parent.SpanID())
+	}
 	if tracelog.Enabled() {
 		s.goroutine = newStartGoroutine(active, cfg.time)
 	}

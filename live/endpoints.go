@@ -32,7 +32,7 @@ var endpoints = []endpoint{
 		"routes with their figures, whether the process is well, and work without a request"},
 	{"GET /data/v1/routes/heat", data((*handler).heat), true,
 		"`window`: as above. `route`: its name; missing, all routes of the class. " +
-			"`class`: `requests` (the default), `streams`, `background` or `housekeeping`",
+			"`class`: `requests` (the default), `streams`, `inner`, `background` or `housekeeping`",
 		"requests by time and duration"},
 	{"GET /data/v1/requests", slowData((*handler).search), false,
 		"`route`, `class`, `status`, `min` and `max` (durations with units; `max` excluded), " +

@@ -222,10 +222,13 @@ type (
 			Took      float64
 		}
 		Waits *struct {
-			Functions  []string
-			Parties    []party
-			Sentence   string
-			Causes     []struct{ Kind, Function string }
+			Functions []string
+			Parties   []party
+			Sentence  string
+			Causes    []struct {
+				Kind, Function, Via string
+				By, Request         *struct{ Request string }
+			}
 			Goroutines []struct {
 				ID        uint64
 				Function  string

@@ -53,7 +53,7 @@ func waitedIn(q requests.Request, file string) *waits.Request {
 			}},
 		},
 		Causes: []waits.Cause{
-			{Kind: waits.Mutex, Duration: took * 3 / 4, Function: markerName, SpanID: q.Root.SpanID, Span: q.Root.Name, By: by},
+			{Kind: waits.Mutex, Duration: took * 3 / 4, Function: markerName, Via: markerName, SpanID: q.Root.SpanID, Span: q.Root.Name, By: by, In: by},
 			{Kind: waits.OnCPU, Duration: took / 4, Function: markerName + ".func1", SpanID: q.Root.SpanID, Span: q.Root.Name, By: alone},
 		},
 	}

@@ -129,7 +129,7 @@ func TestRoutes(t *testing.T) {
 		for path, want := range map[string]string{
 			"routes?window=hour":      `window "hour": must be minutes or start`,
 			"routes/heat?window=hour": `window "hour": must be minutes or start`,
-			"routes/heat?class=all":   `class "all": must be requests, streams, background or housekeeping`,
+			"routes/heat?class=all":   `class "all": must be requests, streams, inner, background or housekeeping`,
 		} {
 			var got failure
 			if p.get("data/v1/"+path, http.StatusBadRequest, &got); got.Error != want {

@@ -27,7 +27,7 @@ func (h *handler) search(r *http.Request) (builder[view.SearchAnswer], error) {
 		if q.Route != "" {
 			classes := q.Classes
 			if classes == nil {
-				classes = []local.Class{local.Request, local.Stream}
+				classes = []local.Class{local.Request, local.Stream, local.Inner}
 			}
 			q.Route = h.routeNamed(q.Route, classes...)
 		}
@@ -104,6 +104,6 @@ func parseClass(s string) (local.Class, error) {
 			return c, nil
 		}
 	}
-	return 0, fmt.Errorf("class %q: must be requests, streams, background or housekeeping",
+	return 0, fmt.Errorf("class %q: must be requests, streams, inner, background or housekeeping",
 		view.Shown(s))
 }

@@ -99,7 +99,7 @@ func TestSearchRefuses(t *testing.T) {
 		{"from", "yesterday", `time "yesterday": must be milliseconds since 1970`},
 		{"from", "NaN", `time "NaN": must be milliseconds since 1970`},
 		{"attribute", "=x", `attribute "=x": must begin with a key`},
-		{"class", "all", `class "all": must be requests, streams, background or housekeeping`},
+		{"class", "all", `class "all": must be requests, streams, inner, background or housekeeping`},
 	} {
 		t.Run(c.field+" "+c.value, func(t *testing.T) {
 			p := &program{t: t, page: p.page}

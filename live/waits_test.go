@@ -55,7 +55,7 @@ func waited(t *testing.T) (p *program, f *waitsRecorder, result *waits.Request) 
 			}},
 			{ID: 7, Function: "main.fetch"},
 		},
-		Causes: []waits.Cause{{Kind: waits.Mutex, Duration: over - begin, Function: "main.(*Index).Search", SpanID: lookup, By: by}},
+		Causes: []waits.Cause{{Kind: waits.Mutex, Duration: over - begin, Function: "main.(*Index).Search", Via: "main.(*DB).Do", SpanID: lookup, By: by, In: gone}},
 	}
 	f.mu.Lock()
 	f.results[root] = result
@@ -82,6 +82,9 @@ func TestWaits(t *testing.T) {
 	w := d.Waits
 	if w == nil || w.Sentence == "" || w.Sentence != strings.ReplaceAll(result.Sentence(), "\x00", `\u0000`) || len(w.Causes) != 1 || w.Causes[0].Kind != waits.Mutex.String() {
 		t.Fatalf("got %+v", w)
+	}
+	if c := w.Causes[0]; c.Via != "main.(*DB).Do" || c.Request == nil || c.Request.Request != "GET /gone" || c.By == nil {
+		t.Errorf("the cause is %+v", c)
 	}
 	if len(w.Goroutines) != 2 || w.Goroutines[0].ID != 1 || len(w.Goroutines[0].Intervals) != 4 || len(w.Goroutines[1].Intervals) != 0 {
 		t.Fatalf("goroutines are %+v", w.Goroutines)

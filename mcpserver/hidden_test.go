@@ -32,7 +32,7 @@ func waitedInMarker(q requests.Request) *waits.Request {
 			{Kind: waits.Mutex, Start: took * 7 / 8, End: took, SpanID: q.Root.SpanID, Stack: stack, By: by},
 		}}},
 		Causes: []waits.Cause{
-			{Kind: waits.Mutex, Duration: took * 3 / 4, Function: name, SpanID: q.Root.SpanID, Span: q.Root.Name, By: by},
+			{Kind: waits.Mutex, Duration: took * 3 / 4, Function: name, Via: name, SpanID: q.Root.SpanID, Span: q.Root.Name, By: by, In: by},
 			{Kind: waits.OnCPU, Duration: took / 4, Function: name + ".func1", SpanID: q.Root.SpanID, Span: q.Root.Name},
 		},
 	}

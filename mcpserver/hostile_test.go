@@ -111,8 +111,8 @@ func recordRoutes(n names, most int) *recorded {
 			{Kind: waits.Runnable, Start: 90 * ms, End: 100 * ms, SpanID: rootID, Stack: frames, By: &waits.Party{Function: n.function}},
 		}}},
 		Causes: []waits.Cause{
-			{Kind: waits.Mutex, Duration: 80 * ms, Function: n.function, SpanID: childID, Span: n.span, By: by},
-			{Kind: waits.Network, Duration: 10 * ms, Function: n.function, SpanID: childID, Span: n.span},
+			{Kind: waits.Mutex, Duration: 80 * ms, Function: n.function, Via: n.function, SpanID: childID, Span: n.span, By: by, In: by},
+			{Kind: waits.Network, Duration: 10 * ms, Function: n.function, Via: n.function, SpanID: childID, Span: n.span, In: by},
 			{Kind: waits.OnCPU, Duration: 10 * ms, Function: n.function, SpanID: rootID, Span: n.route},
 		},
 	}

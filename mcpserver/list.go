@@ -21,7 +21,7 @@ type listArguments struct {
 	Seconds   float64 `json:"seconds,omitempty" jsonschema:"only requests that ended in the last seconds"`
 	Attribute string  `json:"attribute,omitempty" jsonschema:"an attribute of any span or mark, as key or key=value"`
 	Text      string  `json:"text,omitempty" jsonschema:"a part of the name of any span or mark; upper and lower case are equal"`
-	Kind      string  `json:"kind,omitempty" jsonschema:"requests, streams, background or housekeeping; requests and streams without it"`
+	Kind      string  `json:"kind,omitempty" jsonschema:"requests, streams, inner (inside another request), background or housekeeping; the first three without it"`
 	Sort      string  `json:"sort,omitempty" jsonschema:"newest or slowest first; newest without it"`
 	After     string  `json:"after,omitempty" jsonschema:"for the next page: id of the last request of the page before"`
 	Limit     int     `json:"limit,omitempty" jsonschema:"requests in the answer, from 1 to 100; 20 without it"`
@@ -35,7 +35,7 @@ const (
 
 // classes maps the argument kind of list_requests to classes.
 var classes = map[string][]local.Class{
-	"": nil, "requests": {local.Request}, "streams": {local.Stream},
+	"": nil, "requests": {local.Request}, "streams": {local.Stream}, "inner": {local.Inner},
 	"background": {local.Background}, "housekeeping": {local.Housekeeping},
 }
 
@@ -110,7 +110,8 @@ func requestLine(r requests.Snapshot) string {
 func (s *server) query(in listArguments) (q requests.Query, err error) {
 	kinds, ok := classes[in.Kind]
 	if !ok {
-		return q, refuse("kind %s: must be requests, streams, background or housekeeping", in.Kind)
+		return q, refuse("kind %s: must be requests, streams, inner, background or housekeeping",
+			in.Kind)
 	}
 	const longest = 1e9 // milliseconds
 	for _, v := range []struct {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -94,6 +95,12 @@ func (s *server) writeCauses(a *answer, q requests.Request) {
 		text := quotef("  %s: %s", took(c.Duration), word(c.Kind.String()))
 		if c.Function != "" {
 			text += quotef(" in %s", c.Function)
+		}
+		if c.Via != "" {
+			text += quotef(" via %s", c.Via)
+		}
+		if c.In != nil {
+			text += quotef(" of request %v %s", c.In.RootID, c.In.Request)
 		}
 		if c.Span != "" && c.SpanID != q.Root.SpanID {
 			text += quotef(", span %v %s", c.SpanID, c.Span)
@@ -198,7 +205,8 @@ func bar(q requests.Request, s *otlpenc.Span, segments []requests.Segment) word 
 func (s *server) suggestAbout(a *answer, q requests.Request) {
 	own := q.Root.SpanID
 	if q.Waits != nil && len(q.Waits.Causes) > 0 {
-		if by := q.Waits.Causes[0].By; by != nil && by.RootID.IsValid() && by.RootID != own {
+		by := cmp.Or(q.Waits.Causes[0].In, q.Waits.Causes[0].By)
+		if by != nil && by.RootID.IsValid() && by.RootID != own {
 			if _, err := s.find(by.RootID.String()); err == nil {
 				a.suggest(toolGetRequest, requestArguments{Request: by.RootID.String()},
 					"the request that this one waited for")

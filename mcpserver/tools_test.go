@@ -105,7 +105,7 @@ func TestErrors(t *testing.T) {
 		{"list_routes", map[string]any{"limit": 1000}, "limit 1000: must be from 1 to 100"},
 		{"list_routes", map[string]any{"offset": -1}, "offset -1: must be 0 or more"},
 		{"list_routes", map[string]any{"page": 1}, "the arguments are window (string), sort (string), offset (number), limit (number)"},
-		{"list_requests", map[string]any{"kind": "all"}, "kind ‹all›: must be requests, streams, background or housekeeping"},
+		{"list_requests", map[string]any{"kind": "all"}, "kind ‹all›: must be requests, streams, inner, background or housekeeping"},
 		{"list_requests", map[string]any{"sort": "p99"}, "sort ‹p99›: must be newest or slowest"},
 		{"list_requests", map[string]any{"min_ms": -1}, "min_ms -1: must be from 0 to"},
 		{"list_requests", map[string]any{"min_ms": 10, "max_ms": 5}, "must be more than the least duration"},

@@ -68,10 +68,16 @@ func sentence(r *waits.Request) word {
 		return p
 	}
 	safe := *r
-	safe.Causes = slices.Clone(r.Causes[:min(2, len(r.Causes))])
-	for i := range safe.Causes {
+	safe.Causes = slices.Clone(r.Causes)
+	for i := range safe.Causes[:min(2, len(r.Causes))] {
 		c := &safe.Causes[i]
 		c.Function, c.Span = placeholder(short(c.Function)), placeholder(c.Span)
+		c.Via = placeholder(text.Qualified(c.Via))
+		if c.In != nil {
+			in := *c.In
+			in.Request = placeholder(in.Request)
+			c.In = &in
+		}
 		if c.By != nil {
 			by := *c.By
 			by.Function, by.Request = placeholder(short(by.Function)), placeholder(by.Request)

@@ -24,10 +24,12 @@ var ErrNotAllowed = permission.ErrNotAllowed
 type Policy struct {
 	Remote bool // remote callers may profile
 
-	// Modules lists modules in the format of [Options].Modules. Remote callers may read only the
-	// frames of these modules. [ModuleAny] allows all modules. An empty list means [ModuleMain] and
-	// [ModuleStandard]. Frames contain the file names at build time. Unless the program was built
-	// with -trimpath, the file names include folders.
+	// Modules lists the modules whose frames remote callers may read, as in [Options].Modules, or
+	// [ModuleAny]. An empty list means [ModuleMain] and [ModuleStandard]. Frames contain the file
+	// names at build time. Unless the program was built with -trimpath, the names include folders.
+	//
+	// The causes of slow requests name functions of the main module, and of the modules listed
+	// here, before functions of libraries.
 	Modules []string
 }
 

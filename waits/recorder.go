@@ -21,10 +21,9 @@ import (
 //   - A recorder serves one pipeline. Results and counts stay readable after Shutdown.
 //   - A disarmed recorder without work runs no goroutine and no timer.
 type Recorder interface {
-	// Start prepares the recorder. perfline.Start calls Start once, before the first request. Some
-	// configurations make Start arm the recorder. If arming fails, Start logs the error, and State
-	// reports the failure. The recorder writes log lines to log, unless the configuration contains
-	// a logger.
+	// Start prepares the recorder. perfline.Start calls Start once, before requests come. Start
+	// arms the recorder if the recorder's configuration says so. log receives the recorder's lines;
+	// nil means slog.Default(). Start logs a failure, and State reports it.
 	Start(log *slog.Logger)
 
 	// Slow submits a slow request for analysis. Call Slow immediately after the end of the root
@@ -86,7 +85,6 @@ const (
 	Paused    Status = "paused"    // disarmed; slow requests do not arm the recorder for a while
 	InUse     Status = "in use"    // disarmed: another flight recorder ran at the last call of Arm
 	Forbidden Status = "forbidden" // disarmed: the environment forbids profiling
-	ShutDown  Status = "shut down"
 )
 
 // A State describes the present state of a recorder.

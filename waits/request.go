@@ -122,16 +122,20 @@ type Goroutine struct {
 
 // A Cause is a reason for a part of a request's duration.
 type Cause struct {
-	Kind     Kind
+	Kind     Kind // never Gap
 	Duration time.Duration
-	// Function is the function outside the standard library that ran or waited. Function is empty
-	// if the function is unknown.
-	Function string
-	SpanID   trace.SpanID // the span with the largest part of Duration
-	Span     string       // the name of that span; empty if unknown
-	By       *Party       // the goroutine that made the request wait, or nil
-	// For CPULimit, Limit is the number of processors that the limit of CPU time allows. Limit is 0
-	// if the number is unknown.
+	// Function is the function that ran or waited: the program's innermost function, or else the
+	// innermost function of a library, or "". If Function is the program's and called a library,
+	// Via is the outermost function of the library.
+	Function, Via string
+	// SpanID is the span of the request with more than half of the time, or else the root.
+	SpanID trace.SpanID
+	Span   string // the name of that span; empty if unknown
+	By     *Party // the goroutine that made the request wait, or nil
+	// In is the goroutine that ran or waited, if that goroutine worked for another request of the
+	// process, such as a request that this one has sent. Otherwise, In is nil.
+	In *Party
+	// Limit is the number of processors that a CPULimit allows; 0 if unknown.
 	Limit float64
 }
 
@@ -159,8 +163,9 @@ type Request struct {
 	Goroutines []Goroutine
 	Omitted    int
 
-	// Causes lists the causes, the longest first. The durations of the causes add up to Duration.
-	// If the serving goroutine waits for the work of another goroutine, the causes describe the
-	// work of the other goroutine.
+	// Causes add up to the part of the request's duration that the execution trace covers, the
+	// longest first. If the serving goroutine waits for the work of another goroutine, the cause is
+	// what the other goroutine did meanwhile. While a request in the same process serves a call,
+	// the cause is what the goroutines of that request did.
 	Causes []Cause
 }

@@ -2,43 +2,92 @@ package waits
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/perfline/perfline/internal/text"
 )
 
-// Sentence explains the request's duration in one sentence. An example is "18 ms of 21 ms: waited
-// for a mutex that GET /search held in (*Index).rebuild".
+// Sentence explains the request's duration in one sentence. An example is "18 ms of 21 ms, in span
+// lookup: waited for a mutex that GET /search held in (*Index).rebuild".
 //
 // The sentence names the largest cause. The sentence also names the second cause if that cause took
-// at least a tenth of the duration. Without causes, Sentence returns an empty string.
+// at least a tenth of the known time. If the execution trace lacks a tenth of the duration or more,
+// the sentence begins with the known time. Without causes, the sentence says that the execution
+// trace covers nothing. For a duration of 0, Sentence returns an empty string.
 //
 // The sentence contains names from the program and from callers of the program. Escape the sentence
 // before you print the sentence.
 func (r *Request) Sentence() string {
-	if len(r.Causes) == 0 {
+	if r.Duration == 0 {
 		return ""
 	}
-	s := text.Length(r.Causes[0].Duration) + " of " + text.Length(r.Duration)
+	all, known := text.Length(r.Duration), time.Duration(0)
 	if r.Unended {
-		s += " so far"
+		all += " so far"
 	}
-	s += ": " + r.phrase(&r.Causes[0])
-	if len(r.Causes) > 1 && r.Causes[1].Duration >= r.Duration/10 {
-		s += "; " + text.Length(r.Causes[1].Duration) + ": " + r.phrase(&r.Causes[1])
+	for i := range r.Causes {
+		known += r.Causes[i].Duration
+	}
+	if len(r.Causes) == 0 {
+		return "of " + all + ", the execution trace covers nothing"
+	}
+	s := text.Length(r.Causes[0].Duration)
+	if r.Duration-known >= r.Duration/notable {
+		s = "of " + all + ", the execution trace covers " + text.Length(known) + "; " + s
+	} else {
+		s += " of " + all
+	}
+	s += r.clause(&r.Causes[0])
+	if len(r.Causes) > 1 && r.Causes[1].Duration >= known/notable {
+		s += "; " + text.Length(r.Causes[1].Duration) + r.clause(&r.Causes[1])
 	}
 	return s
 }
+
+// notable divides a time into parts that are too small for the sentence.
+const notable = 10
+
+// clause names the span and the cause.
+func (r *Request) clause(c *Cause) string {
+	s := ": "
+	if c.Span != "" && c.SpanID != r.RootID && ofGoroutine(c.Kind) {
+		s = ", in span " + c.Span + ": "
+	}
+	did := r.phrase(c)
+	if c.In == nil || !ofGoroutine(c.Kind) {
+		return s + did
+	}
+	name := c.In.Request
+	if name == "" {
+		name = "another request"
+	}
+	if c.Kind == Syscall {
+		did = "was in a " + did
+	}
+	return s + "waited for " + name + ", which " + did
+}
+
+// ofGoroutine reports whether a cause is about the request's own goroutines, and not about the
+// whole process.
+func ofGoroutine(k Kind) bool { return k < GCAssist }
 
 func (r *Request) phrase(c *Cause) string {
 	in := ""
 	if c.Function != "" {
 		in = " in " + text.Function(c.Function)
 	}
+	if c.Via != "" {
+		in += " via " + text.Qualified(c.Via)
+	}
 	by, request := "", ""
 	if c.By != nil {
 		by, request = text.Function(c.By.Function), c.By.Request
-		if c.By.RootID == r.RootID && c.By.TraceID == r.TraceID {
+		switch {
+		case c.By.RootID == r.RootID && c.By.TraceID == r.TraceID:
 			request = "another goroutine of this request"
+		case c.In != nil && c.By.RootID.IsValid() && c.By.RootID == c.In.RootID &&
+			c.By.TraceID == c.In.TraceID:
+			request = "another goroutine of that request"
 		}
 	}
 	other := func(verb string) string {
@@ -48,12 +97,7 @@ func (r *Request) phrase(c *Cause) string {
 		return took(request, by, verb)
 	}
 	switch c.Kind {
-	case Gap:
-		return "the execution trace does not reach"
 	case OnCPU:
-		if request != "" {
-			return "waited for " + request + ", which ran" + in
-		}
 		return "ran on a processor" + in
 	case Runnable:
 		return "waited for a processor" + took(request, by, "used")
@@ -68,13 +112,7 @@ func (r *Request) phrase(c *Cause) string {
 	case Select:
 		return "waited in a select statement" + in
 	case Network:
-		switch {
-		case c.Span == "" || c.SpanID == r.RootID:
-			return "waited for the network" + in
-		case c.Function == "":
-			return "waited for the network in " + c.Span
-		}
-		return "waited for the network in " + c.Span + ", called by " + text.Function(c.Function)
+		return "waited for the network" + in
 	case File:
 		return "waited for a file or a pipe" + in
 	case Timer:

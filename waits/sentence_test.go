@@ -1,6 +1,7 @@
 package waits_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ var (
 	unknown = &waits.Party{}
 	worker  = &waits.Party{Function: "main.work"}
 	library = &waits.Party{Request: "GET /search"}
+	inner   = &waits.Party{Request: "GET /inner", RootID: trace.SpanID{3}}
+	its     = &waits.Party{Request: "GET /inner", RootID: trace.SpanID{3}, Function: "main.work"}
 )
 
 func TestSentence(t *testing.T) {
@@ -28,7 +31,7 @@ func TestSentence(t *testing.T) {
 		causes []waits.Cause
 		want   string
 	}{
-		{nil, ""},
+		{nil, "of 40 ms, the execution trace covers nothing"},
 		{[]waits.Cause{{Kind: waits.Mutex, By: search}}, "waited for a mutex that GET /search held in (*Index).rebuild"},
 		{[]waits.Cause{{Kind: waits.Mutex, By: worker}}, "waited for a mutex that a goroutine held in main.work"},
 		{[]waits.Cause{{Kind: waits.Mutex, By: library}}, "waited for a mutex that GET /search held"},
@@ -37,13 +40,21 @@ func TestSentence(t *testing.T) {
 		{[]waits.Cause{{Kind: waits.Mutex, Function: in}}, "waited for a mutex in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.Pool, By: search}}, "waited for a database connection that GET /search held in (*Index).rebuild"},
 		{[]waits.Cause{{Kind: waits.Pool, Function: in}}, "waited for a database connection in (*Store).flush"},
-		{[]waits.Cause{{Kind: waits.Network, Function: in, SpanID: child, Span: "GET payment.local"}}, "waited for the network in GET payment.local, called by (*Store).flush"},
-		{[]waits.Cause{{Kind: waits.Network, SpanID: child, Span: "GET payment.local"}}, "waited for the network in GET payment.local"},
+		{[]waits.Cause{{Kind: waits.Network, Function: in, SpanID: child, Span: "GET payment.local"}}, ", in span GET payment.local: waited for the network in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Network, SpanID: child, Span: "GET payment.local"}}, ", in span GET payment.local: waited for the network"},
+		{[]waits.Cause{{Kind: waits.Network, Function: "main.(*Shop).pay", Via: "google.golang.org/grpc.(*ClientConn).Invoke"}}, "waited for the network in (*Shop).pay via grpc.(*ClientConn).Invoke"},
+		{[]waits.Cause{{Kind: waits.Syscall, Function: in, Via: "modernc.org/sqlite.(*conn).ExecContext", SpanID: child, Span: "sql.conn.exec"}}, ", in span sql.conn.exec: system call in (*Store).flush via sqlite.(*conn).ExecContext"},
+		{[]waits.Cause{{Kind: waits.Mutex, By: search, In: inner, SpanID: child, Span: "GET"}}, ", in span GET: waited for GET /inner, which waited for a mutex that GET /search held in (*Index).rebuild"},
+		{[]waits.Cause{{Kind: waits.Mutex, By: own, In: inner}}, "waited for GET /inner, which waited for a mutex that another goroutine of this request held in main.work"},
+		{[]waits.Cause{{Kind: waits.Mutex, By: its, In: inner}}, "waited for GET /inner, which waited for a mutex that another goroutine of that request held in main.work"},
+		{[]waits.Cause{{Kind: waits.Syscall, Function: in, In: inner}}, "waited for GET /inner, which was in a system call in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Timer, Function: in, In: unknown}}, "waited for another request, which waited for a timer in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.GarbageCollection, In: inner, SpanID: child, Span: "GET"}}, "garbage collection"},
 		{[]waits.Cause{{Kind: waits.Network, Function: in, SpanID: root, Span: "GET /"}}, "waited for the network in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.Network}}, "waited for the network"},
 		{[]waits.Cause{{Kind: waits.Timer, Function: "main.poll"}}, "waited for a timer in main.poll"},
 		{[]waits.Cause{{Kind: waits.OnCPU, Function: "a/b.sum[go.shape.int]"}}, "ran on a processor in b.sum[go.shape.int]"},
-		{[]waits.Cause{{Kind: waits.OnCPU, Function: "b.sum", By: search}}, "waited for GET /search, which ran in b.sum"},
+		{[]waits.Cause{{Kind: waits.OnCPU, Function: "b.sum", In: search}}, "waited for GET /search, which ran on a processor in b.sum"},
 		{[]waits.Cause{{Kind: waits.Runnable, By: search}}, "waited for a processor that GET /search used in (*Index).rebuild"},
 		{[]waits.Cause{{Kind: waits.Runnable}}, "waited for a processor"},
 		{[]waits.Cause{{Kind: waits.ChannelSend, By: search}}, "waited to send to a channel that GET /search reads in (*Index).rebuild"},
@@ -63,14 +74,16 @@ func TestSentence(t *testing.T) {
 		{[]waits.Cause{{Kind: waits.CPULimit, Function: in}}, "the limit of CPU time stopped the process"},
 		{[]waits.Cause{{Kind: waits.NotRun, Function: in}}, "the operating system did not run the process, and why is not known"},
 		{[]waits.Cause{{Kind: waits.Wait, Function: in}}, "waited in (*Store).flush"},
-		{[]waits.Cause{{Kind: waits.Gap}}, "the execution trace does not reach"},
 		{[]waits.Cause{{Kind: 200}}, "waited"},
 	} {
 		r := waits.Request{RootID: root, Duration: 40 * ms, Causes: c.causes}
 		want := c.want
 		for i := range c.causes {
-			c.causes[i].Duration = 31 * ms
-			want = "31 ms of 40 ms: " + c.want
+			c.causes[i].Duration = 37 * ms
+			if want = "37 ms of 40 ms"; !strings.HasPrefix(c.want, ",") {
+				want += ": "
+			}
+			want += c.want
 		}
 		if got := r.Sentence(); got != want {
 			t.Errorf("sentence is %q, want %q", got, want)
@@ -85,18 +98,44 @@ func TestSentenceOfSeveralCauses(t *testing.T) {
 	if got, want := r.Sentence(), "31 ms of 52 ms so far: system call; 14 ms: garbage collection"; got != want {
 		t.Errorf("sentence is %q, want %q", got, want)
 	}
-	r.Causes[1].Duration = 5 * ms
-	if got, want := r.Sentence(), "31 ms of 52 ms so far: system call"; got != want {
+	r.Causes[0].Duration, r.Causes[1].Duration = 40*ms, 5*ms
+	if got, want := r.Sentence(), "40 ms of 52 ms so far: system call"; got != want {
 		t.Errorf("sentence is %q, want %q: the second cause has less than a tenth", got, want)
+	}
+}
+
+// A part of the request outside the trace is no cause. The sentence says how much is known.
+func TestSentenceOfAPart(t *testing.T) {
+	r := waits.Request{RootID: root, Duration: 1300 * ms, Causes: []waits.Cause{
+		{Kind: waits.Mutex, Duration: 80 * ms, By: search, SpanID: child, Span: "lookup"}, {Kind: waits.OnCPU, Duration: 20 * ms, Function: "main.render"},
+	}}
+	for _, c := range []struct {
+		duration time.Duration
+		want     string
+	}{
+		{1300 * ms, "of 1.3 s, the execution trace covers 100 ms; 80 ms, in span lookup: waited for a mutex that GET /search held in (*Index).rebuild; 20 ms: ran on a processor in main.render"},
+		{112 * ms, "of 112 ms, the execution trace covers 100 ms; 80 ms, in span lookup: waited for a mutex that GET /search held in (*Index).rebuild; 20 ms: ran on a processor in main.render"},
+		{109 * ms, "80 ms of 109 ms, in span lookup: waited for a mutex that GET /search held in (*Index).rebuild; 20 ms: ran on a processor in main.render"},
+	} {
+		if r.Duration = c.duration; r.Sentence() != c.want {
+			t.Errorf("sentence is %q, want %q", r.Sentence(), c.want)
+		}
+	}
+	r.Causes = nil
+	if got, want := r.Sentence(), "of 109 ms, the execution trace covers nothing"; got != want {
+		t.Errorf("sentence is %q, want %q", got, want)
+	}
+	if r.Duration = 0; r.Sentence() != "" {
+		t.Errorf("the sentence of no time is %q", r.Sentence())
 	}
 }
 
 func TestLengths(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0 µs", 999 * time.Microsecond: "999 µs", 1500 * time.Microsecond: "1.5 ms", 12345 * time.Microsecond: "12 ms", 1234 * ms: "1.2 s", 83 * time.Second: "83 s",
+		999 * time.Microsecond: "999 µs", 1500 * time.Microsecond: "1.5 ms", 12345 * time.Microsecond: "12 ms", 1234 * ms: "1.2 s", 83 * time.Second: "83 s",
 	} {
-		r := waits.Request{Duration: d, Causes: []waits.Cause{{Duration: d}}}
-		if got, want := r.Sentence(), want+" of "+want+": the execution trace does not reach"; got != want {
+		r := waits.Request{Duration: d, Causes: []waits.Cause{{Kind: waits.OnCPU, Duration: d}}}
+		if got, want := r.Sentence(), want+" of "+want+": ran on a processor"; got != want {
 			t.Errorf("sentence is %q, want %q", got, want)
 		}
 	}

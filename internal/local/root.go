@@ -16,8 +16,9 @@ type Class uint8
 
 // The classes of local roots.
 const (
-	Request      Class = iota // a unit of work: a request, a message or a job
-	Stream                    // a request that lasts until the client leaves
+	Request      Class = iota // a unit of work: a request, a message, a job
+	Stream                    // a request that lasts as long as its client stays
+	Inner                     // a request that an open call of this process has sent
 	Background                // a call or a measure without a request
 	Housekeeping              // a pool of connections dials, checks or resets a connection
 
@@ -25,7 +26,7 @@ const (
 )
 
 var classNames = [Classes][2]string{{"request", "requests"}, {"stream", "streams"},
-	{"background", "background"}, {"housekeeping", "housekeeping"}}
+	{"inner", "inner"}, {"background", "background"}, {"housekeeping", "housekeeping"}}
 
 // String returns the name of the class in the singular, such as "stream".
 func (c Class) String() string { return classNames[min(c, Housekeeping)][0] }

@@ -101,12 +101,12 @@ func (r recorder) Result(id trace.TraceID, root trace.SpanID) (*waits.Request, b
 
 func TestWaits(t *testing.T) {
 	s := snapshots(2, 0)
-	stack := []waits.Frame{{Function: "hidden.g"}, {Function: "sync.(*Mutex).Lock"}, {Function: "main.f"}, {Function: "hidden.h"}}
+	stack := []waits.Frame{{Function: "hidden.g"}, {Function: "sync.(*Mutex).Lock"}, {Function: "app.f"}, {Function: "hidden.h"}}
 	by := &waits.Party{Goroutine: 2, Function: "hidden.g", Stack: stack}
 	r := recorder{result: &waits.Request{
 		TraceID: s[0].TraceID, RootID: s[0].SpanID,
 		Goroutines: []waits.Goroutine{{Function: "hidden.f", Intervals: []waits.Interval{{Stack: stack, By: by}, {Stack: stack, By: by}}}},
-		Causes:     []waits.Cause{{Kind: waits.Mutex, Function: "hidden.g", By: by}, {Function: "main.f"}, {Function: "hidden.elsewhere"}},
+		Causes:     []waits.Cause{{Kind: waits.Mutex, Function: "hidden.g", By: by}, {Function: "app.f", Via: "hidden.(*conn).do", In: by}, {Function: "hidden.elsewhere"}},
 	}}
 	before := fmt.Sprintf("%#v", *by)
 	w := lookup.NewWaits(r, func(function string) bool { return !strings.HasPrefix(function, "hidden.") })
@@ -118,9 +118,9 @@ func TestWaits(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "hidden.") {
 		t.Errorf("the result has a hidden function: %s, error %v", text, err)
 	}
-	visible := []waits.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "main.f"}}
+	visible := []waits.Frame{{Function: "sync.(*Mutex).Lock"}, {Function: "app.f"}}
 	first := got.Goroutines[0].Intervals[0]
-	if !slices.Equal(first.Stack, visible) || first.By.Function != "main.f" || got.Causes[0].By != first.By || got.Causes[0].Function != "main.f" || got.Causes[1].Function != "main.f" || got.Causes[2].Function != "" {
+	if !slices.Equal(first.Stack, visible) || first.By.Function != "app.f" || got.Causes[0].By != first.By || got.Causes[0].Function != "app.f" || got.Causes[1].Function != "app.f" || got.Causes[2].Function != "" || got.Causes[1].Via != "" || got.Causes[1].In != first.By {
 		t.Errorf("the result is %s, want the visible functions in it", text)
 	}
 	if after := fmt.Sprintf("%#v", *by); after != before {

@@ -30,11 +30,11 @@ func visibleCopy(r *waits.Request, shows func(function string) bool) *waits.Requ
 	}
 	q.Causes = make([]waits.Cause, len(r.Causes))
 	for i, c := range r.Causes {
-		c.By = v.party(c.By)
+		c.By, c.In = v.party(c.By), v.party(c.In)
 		if caller, hidden := v.callers[c.Function]; hidden { // a cause has no stack
 			c.Function = caller
 		}
-		c.Function = v.function(c.Function, nil)
+		c.Function, c.Via = v.function(c.Function, nil), v.function(c.Via, nil)
 		q.Causes[i] = c
 	}
 	return &q

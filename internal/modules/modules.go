@@ -117,6 +117,25 @@ func (s *Set) Of(function string) Module {
 	return Module{}
 }
 
+// IsMain reports whether a function belongs to the main module. IsMain is faster than Of.
+func (s *Set) IsMain(function string) bool {
+	pkg := Package(function)
+	return (pkg == "main" || Within(pkg, s.main)) && s.Of(function).Kind == Main
+}
+
+// Own returns a function that reports whether a function belongs to the program itself: to the main
+// module, or to a package in the folder of one of the paths. The paths name packages that build
+// information lacks: the other modules of a program of many modules, or all packages of a program
+// without build information. The result may be called concurrently.
+func (s *Set) Own(paths []string) func(function string) bool {
+	paths = slices.Clone(paths)
+	return func(function string) bool {
+		pkg := Package(function)
+		return s.IsMain(function) ||
+			slices.ContainsFunc(paths, func(path string) bool { return Within(pkg, path) })
+	}
+}
+
 // Package returns the import path of a function's package. Package returns "" if the name contains
 // no package.
 func Package(function string) string {

@@ -2,6 +2,7 @@ package modules_test
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/perfline/perfline/internal/modules"
@@ -12,6 +13,35 @@ var shop = modules.New("example.com/shop",
 	modules.Module{Kind: modules.Dependency, Path: "example.com/shop/tools/api", Version: "v0.1.0"},
 	modules.Module{Kind: modules.Dependency, Path: "example.com/lib/v2", Version: "v2.0.0"},
 	modules.Module{Kind: modules.Dependency, Path: "gopkg.in/yaml.v3", Version: "v3.0.1"})
+
+// The program's own functions are of the main module, and of the packages below the configured paths.
+func TestOwn(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		of    *modules.Set
+		paths []string
+		own   string // functions of the program
+		other string // functions of others
+	}{
+		{"main module", shop, nil, "main.main example.com/shop/store.F", "example.com/lib.F example.com/shop/tools/api.Call runtime.mallocgc"},
+		{"several modules", shop, []string{"example.com/lib"}, "main.main example.com/lib.F example.com/lib/v2.F", "gopkg.in/yaml%2ev3.Unmarshal"},
+		{"names of the policy", shop, []string{"main", "std", "*"}, "main.main", "example.com/lib.F runtime.mallocgc"},
+		{"no build information", modules.New(""), nil, "main.main", "example.com/shop/store.F example.com/lib.F"},
+		{"no build information, with a path", modules.New(""), []string{"example.com/shop"}, "main.main example.com/shop/store.F", "example.com/shopping.F"},
+	} {
+		own := c.of.Own(c.paths)
+		for _, f := range strings.Fields(c.own) {
+			if !own(f) {
+				t.Errorf("%s: %s is not the program's", c.name, f)
+			}
+		}
+		for _, f := range strings.Fields(c.other) {
+			if own(f) {
+				t.Errorf("%s: %s is the program's", c.name, f)
+			}
+		}
+	}
+}
 
 // The origin of a frame is the module of its function.
 func TestModuleOfFunction_JSP13(t *testing.T) {

@@ -44,7 +44,7 @@ func TestClassOf(t *testing.T) {
 
 func TestClassNames(t *testing.T) {
 	for class, want := range map[local.Class][2]string{
-		local.Request: {"request", "requests"}, local.Stream: {"stream", "streams"},
+		local.Request: {"request", "requests"}, local.Stream: {"stream", "streams"}, local.Inner: {"inner", "inner"},
 		local.Background: {"background", "background"}, local.Housekeeping: {"housekeeping", "housekeeping"}, 99: {"housekeeping", "housekeeping"},
 	} {
 		if got := [2]string{class.String(), class.Plural()}; got != want {

@@ -211,9 +211,12 @@ func addCauses(to *[waiting.Kinds]time.Duration, q Request) bool {
 	if q.Waits == nil {
 		return false
 	}
+	unknown := q.Waits.Duration
 	for _, cause := range q.Waits.Causes {
 		to[min(cause.Kind, waiting.Kinds-1)] += cause.Duration
+		unknown -= cause.Duration
 	}
+	to[waits.Gap] += max(0, unknown)
 	return len(q.Waits.Causes) > 0
 }
 

@@ -27,7 +27,7 @@ func TestQueryCheck(t *testing.T) {
 		{"no time between", requests.Query{From: base, To: base}, "end of the time 2026-01-02T03:04:05Z: must be after its beginning 2026-01-02T03:04:05Z"},
 		{"only an end", requests.Query{To: time.Unix(0, 0)}, ""},
 		{"attribute without a key", requests.Query{Attribute: "=x"}, `attribute "=x": must begin with a key`},
-		{"class", requests.Query{Classes: []local.Class{77, local.Request}}, "class 77: must be at most 3"},
+		{"class", requests.Query{Classes: []local.Class{77, local.Request}}, "class 77: must be at most 4"},
 		{"limit", requests.Query{Limit: -1}, "limit -1: must not be negative"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

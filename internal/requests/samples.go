@@ -83,6 +83,7 @@ func (q Request) contexts(t *profile.Trace) (contexts map[int]*otlpenc.Span,
 // A SpanProfile contains the sums of the samples of a span.
 type SpanProfile struct {
 	Total     time.Duration  // the samples' weight, of all goroutines together
+	Several   bool           // samples of several goroutines have the same time
 	Samples   int            // with one or two samples, Total is a rough estimate
 	Functions []SpanFunction // the function with the most time first
 }
@@ -97,12 +98,17 @@ type SpanFunction struct {
 // SpanProfiles returns a profile for each span with samples in t. t may be nil.
 func SpanProfiles(q Request, t *profile.Trace) map[trace.SpanID]*SpanProfile {
 	all := map[trace.SpanID]*SpanProfile{}
+	last := map[trace.SpanID]time.Duration{}
 	for span, sample := range Samples(q, t) {
 		h := all[span.SpanID]
 		if h == nil {
 			h = &SpanProfile{}
 			all[span.SpanID] = h
+		} else if last[span.SpanID] == sample.Timestamp {
+			h.Several = true
 		}
+		last[span.SpanID] = sample.Timestamp
+		h.Several = h.Several || sample.Count > 1 && t.Engine == profile.EngineWall
 		h.add(profiles.InnermostFunction(t, sample), sample.Weight)
 		h.Samples++
 	}
@@ -136,17 +142,22 @@ func (h *SpanProfile) merge(other *SpanProfile) {
 		h.add(f.Name, f.Time)
 	}
 	h.Samples += other.Samples
+	h.Several = h.Several || other.Several
 }
 
 // String returns the names of the three functions with the most time, and each function's share in
-// percent.
+// percent. If several goroutines have samples, String says so.
 func (h *SpanProfile) String() string {
 	var parts []string
 	for _, f := range h.Functions[:min(3, len(h.Functions))] {
 		percent := float64(f.Time) / float64(max(1, h.Total)) * 100
 		parts = append(parts, fmt.Sprintf("%s %.0f %%", text.Escape(f.Name, ""), percent))
 	}
-	return strings.Join(parts, ", ")
+	s := strings.Join(parts, ", ")
+	if h.Several {
+		s += ", of several goroutines"
+	}
+	return s
 }
 
 // Profile returns a trace with only the request's samples in t. If t contains no such samples,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +90,28 @@ func TestSamples(t *testing.T) {
 	}
 	for range requests.Samples(q, tr) {
 		break // a reader that has seen enough
+	}
+}
+
+// The time of samples may exceed the span's duration. Then it is of several goroutines, which the
+// profile of the span says.
+func TestSeveralGoroutines(t *testing.T) {
+	for name, c := range map[string]struct {
+		engine  profile.Engine
+		samples []profile.Sample
+		want    bool
+	}{
+		"one after the other":      {profile.EngineWall, []profile.Sample{{Timestamp: time.Hour + 5*ms, Count: 1}, {Timestamp: time.Hour + 15*ms, Count: 1}}, false},
+		"at once":                  {profile.EngineWall, []profile.Sample{{Timestamp: time.Hour + 5*ms, Count: 1}, {Timestamp: time.Hour + 5*ms, Count: 1}}, true},
+		"with the same stack":      {profile.EngineWall, []profile.Sample{{Timestamp: time.Hour + 5*ms, Count: 4}}, true},
+		"several ticks of the CPU": {profile.EngineCPU, []profile.Sample{{Timestamp: time.Hour + 5*ms, Count: 4}}, false},
+	} {
+		q, tr := sampled(t)
+		tr.Engine, tr.Samples = c.engine, c.samples
+		h := requests.SpanProfiles(q, tr)[q.Root.SpanID]
+		if h == nil || h.Several != c.want || strings.Contains(h.String(), "of several goroutines") != c.want {
+			t.Errorf("%s: the profile is %+v, %v", name, h, h)
+		}
 	}
 }
 

@@ -273,7 +273,7 @@ func isClass(root *otlpenc.Span, classes []local.Class) bool {
 		class = local.Request
 	}
 	if classes == nil {
-		return class <= local.Stream
+		return class <= local.Inner
 	}
 	return slices.Contains(classes, class)
 }

@@ -215,7 +215,7 @@ func (r *Recent) end(t *traceData, root *local.Root) {
 	r.removePending(t)
 }
 
-func isRequest(c local.Class) bool { return c <= local.Stream }
+func isRequest(c local.Class) bool { return c <= local.Inner }
 
 // write appends a copy of spans to their trace. It returns false if the spans exceed the trace's
 // limits or find no room in memory.

@@ -60,12 +60,12 @@ func TestNames(t *testing.T) {
 // Each class has room of its own.
 func TestClassesAreApart(t *testing.T) {
 	table := routes.NewTable(routes.Config{MaxRoutes: 1})
-	for _, class := range []local.Class{local.Request, local.Stream, local.Background, local.Housekeeping, 99} {
+	for _, class := range []local.Class{local.Request, local.Stream, local.Inner, local.Background, local.Housekeeping, 99} {
 		root := ended(class.String(), time.Now(), 0)
 		root.Class = class
 		table.Add(root)
 	}
-	if got, want := names(table), []string{"background", "housekeeping", "request", "stream"}; !slices.Equal(got, want) {
+	if got, want := names(table), []string{"background", "housekeeping", "inner", "request", "stream"}; !slices.Equal(got, want) {
 		t.Errorf("the routes are %q, want %q", got, want)
 	}
 	for _, class := range []local.Class{local.Stream, 99} {

@@ -2,7 +2,8 @@ package routes
 
 import "github.com/perfline/perfline/internal/local"
 
-// Total returns the summary and the heat map of all requests of a class, including [Others].
+// Total returns the summary and the heat map of all requests of a class, including [Others]. So the
+// total of local.Request is the load: a call within the process is no request of its own.
 func (t *Table) Total(class local.Class, w Window) (Summary, HeatMap) {
 	t.onRead.Call()
 	s := Summary{Class: min(class, local.Housekeeping)}

@@ -17,3 +17,29 @@ func Function(function string) string {
 	}
 	return name
 }
+
+// Qualified returns the name of a function with its package: grpc.(*ClientConn).Invoke for a
+// method, and store.flush for a function. The version at the end of an import path is no package.
+// Qualified returns a name that ends with a slash as it is.
+func Qualified(function string) string {
+	name, arguments, _ := strings.Cut(function, "[")
+	slash := strings.LastIndexByte(name, '/')
+	path, name := name[:max(0, slash)], name[slash+1:]
+	if version, call, ok := strings.Cut(name, "."); ok && path != "" && isVersion(version) {
+		name = path[strings.LastIndexByte(path, '/')+1:] + "." + call
+	}
+	if name == "" {
+		return function
+	}
+	name = strings.ReplaceAll(name, "%2e", ".") // as the linker escapes import paths
+	if arguments != "" {
+		name += "[" + arguments
+	}
+	return name
+}
+
+// isVersion reports whether an element of an import path is a major version, such as v2.
+func isVersion(element string) bool {
+	digits, ok := strings.CutPrefix(element, "v")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}

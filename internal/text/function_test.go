@@ -19,3 +19,22 @@ func TestFunction(t *testing.T) {
 		}
 	}
 }
+
+func TestQualified(t *testing.T) {
+	for function, want := range map[string]string{
+		"google.golang.org/grpc.(*ClientConn).Invoke": "grpc.(*ClientConn).Invoke",
+		"github.com/redis/go-redis/v9.(*Client).Get":  "go-redis.(*Client).Get",
+		"gopkg.in/yaml%2ev3.Unmarshal":                "yaml.v3.Unmarshal",
+		"modernc.org/sqlite.(*conn).exec":             "sqlite.(*conn).exec",
+		"a/b.sum[example.com/a.T]":                    "b.sum[example.com/a.T]",
+		"v2.work":                                     "v2.work",
+		"a/":                                          "a/",
+		"main.work":                                   "main.work",
+		"\ue000":                                      "\ue000",
+		"":                                            "",
+	} {
+		if got := text.Qualified(function); got != want {
+			t.Errorf("Qualified(%q) is %q, want %q", function, got, want)
+		}
+	}
+}

@@ -21,7 +21,7 @@ func TestAllocNotes(t *testing.T) {
 	defer rt.Stop()
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(1000, func() {
-		tracelog.Root(ctx, span, "GET")
+		tracelog.Root(ctx, span, span.SpanID(), "GET")
 		tracelog.Start(ctx, span.SpanID(), "sql")
 		tracelog.Inner(span.SpanID(), 1<<63, 1<<61, 1<<62, "sql")
 		tracelog.End(span.SpanID(), "sql")

@@ -21,7 +21,7 @@ func BenchmarkNotes(b *testing.B) {
 	b.Run("root", func(b *testing.B) {
 		for b.Loop() {
 			ctx, task := rt.NewTask(context.Background(), "GET")
-			tracelog.Root(ctx, span, "GET")
+			tracelog.Root(ctx, span, span.SpanID(), "GET")
 			tracelog.End(span.SpanID(), "GET /items/{id}")
 			task.End()
 		}

@@ -28,6 +28,7 @@ import (
 // The categories of messages. A message begins with the span's id in hexadecimal, followed by:
 //
 //   - root: the trace's id, and the name of a local root at its start. The name may change later.
+//   - called: the trace's id, the id of the parent, and the name of a local root with a parent.
 //   - start: the name of another span at its start.
 //   - end: the name of a span at its end, after root or start.
 //   - inner: the number of the goroutine on which an inner span started, its start and its end in
@@ -38,11 +39,12 @@ import (
 // stopped the process, both in nanoseconds, the limit in thousandths of a processor, and the time
 // for which threads waited for a processor in nanoseconds.
 const (
-	rootCategory  = "perfline.root"
-	startCategory = "perfline.start"
-	endCategory   = "perfline.end"
-	innerCategory = "perfline.inner"
-	cpuCategory   = "perfline.cpu"
+	rootCategory   = "perfline.root"
+	calledCategory = "perfline.called"
+	startCategory  = "perfline.start"
+	endCategory    = "perfline.end"
+	innerCategory  = "perfline.inner"
+	cpuCategory    = "perfline.cpu"
 )
 
 // ShortestInner is the shortest inner span with a note. The time of a shorter span counts for its
@@ -54,13 +56,17 @@ const ShortestInner = 100 * time.Microsecond
 // returns true. A note is slower than a mark, because the tracer records the stack.
 func Enabled() bool { return rt.IsEnabled() }
 
-// Root logs the start of a local root on the current goroutine. The note belongs to the task in
-// ctx.
-func Root(ctx context.Context, span trace.SpanContext, name string) {
+// Root logs the start of a local root on this goroutine, in the task of ctx. The parent is a span
+// of another process or of another request, or invalid.
+func Root(ctx context.Context, span trace.SpanContext, parent trace.SpanID, name string) {
 	id, traceID := span.SpanID(), span.TraceID()
 	b := buffers.Get().(*[]byte)
-	*b = hex.AppendEncode(begin(*b, id), traceID[:])
-	write(ctx, rootCategory, append(*b, ' '), name, b)
+	*b = append(hex.AppendEncode(begin(*b, id), traceID[:]), ' ')
+	if !parent.IsValid() {
+		write(ctx, rootCategory, *b, name, b)
+		return
+	}
+	write(ctx, calledCategory, append(hex.AppendEncode(*b, parent[:]), ' '), name, b)
 }
 
 // Start logs the start of a span on the current goroutine. Use [Root] for local roots, and [Inner]
@@ -142,9 +148,10 @@ const (
 type Note struct {
 	Kind    Kind
 	SpanID  trace.SpanID
-	TraceID trace.TraceID // only of a RootStart
-	Name    string        // name of the span; may end within a character
-	CPU     cputime.Usage // only of a CPUTime
+	TraceID trace.TraceID // of a RootStart
+	Parent  trace.SpanID  // of a RootStart; invalid for none
+	Name    string        // of a span; may end within a character
+	CPU     cputime.Usage // of a CPUTime
 
 	// The following fields belong to an InnerSpan. Goroutine is the number of the span's goroutine.
 	// Start and End are times of the runtime's monotonic clock, in nanoseconds.
@@ -157,7 +164,7 @@ type Note struct {
 func Parse(category, message string) Note {
 	n := Note{}
 	switch category {
-	case rootCategory:
+	case rootCategory, calledCategory:
 		n.Kind = RootStart
 	case startCategory:
 		n.Kind = SpanStart
@@ -175,6 +182,9 @@ func Parse(category, message string) Note {
 	switch n.Kind {
 	case RootStart:
 		n.TraceID = word(&p, trace.TraceIDFromHex)
+		if category == calledCategory {
+			n.Parent = word(&p, trace.SpanIDFromHex)
+		}
 	case InnerSpan:
 		n.Goroutine = uint64(word(&p, number))
 		n.Start, n.End = word(&p, number), word(&p, number)

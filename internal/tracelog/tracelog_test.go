@@ -26,14 +26,15 @@ func TestNotesAreInTheTrace(t *testing.T) {
 	if !tracelog.Enabled() {
 		t.Error("Enabled is false while the tracer runs")
 	}
-	tracelog.Root(t.Context(), span, "GET")
+	tracelog.Root(t.Context(), span, trace.SpanID{}, "GET")
+	tracelog.Root(t.Context(), span, trace.SpanID{7: 0xef}, "POST")
 	tracelog.Start(t.Context(), span.SpanID(), "sql")
 	tracelog.End(span.SpanID(), "GET /"+strings.Repeat("long", 100))
 	tracelog.Inner(span.SpanID(), 42, 3, 5000000, "render page")
 	tracelog.CPU(cputime.Usage{Process: 987654321, Throttled: 5, Limit: 1.5, Delayed: 7})
 	rt.Stop()
 	for _, want := range []string{
-		"perfline.root", "00000000000000cd 000000000000000000000000000000ab GET", "perfline.start", "00000000000000cd sql", "perfline.inner", "00000000000000cd 42 3 5000000 render page", "perfline.end", "00000000000000cd GET /long", "perfline.cpu", "987654321 5 1500 7",
+		"perfline.root", "00000000000000cd 000000000000000000000000000000ab GET", "perfline.called", "00000000000000cd 000000000000000000000000000000ab 00000000000000ef POST", "perfline.start", "00000000000000cd sql", "perfline.inner", "00000000000000cd 42 3 5000000 render page", "perfline.end", "00000000000000cd GET /long", "perfline.cpu", "987654321 5 1500 7",
 	} {
 		if !bytes.Contains(b.Bytes(), []byte(want)) {
 			t.Errorf("the trace lacks %q", want)
@@ -52,6 +53,8 @@ func TestParse(t *testing.T) {
 	}{
 		{"perfline.root", id + " " + traceID + " GET /", tracelog.Note{Kind: tracelog.RootStart, SpanID: span.SpanID(), TraceID: span.TraceID(), Name: "GET /"}},
 		{"perfline.root", id + " " + traceID, tracelog.Note{}},
+		{"perfline.called", id + " " + traceID + " 00000000000000ef GET /", tracelog.Note{Kind: tracelog.RootStart, SpanID: span.SpanID(), TraceID: span.TraceID(), Parent: trace.SpanID{7: 0xef}, Name: "GET /"}},
+		{"perfline.called", id + " " + traceID + " GET /", tracelog.Note{}},
 		{"perfline.start", id + " a name", tracelog.Note{Kind: tracelog.SpanStart, SpanID: span.SpanID(), Name: "a name"}},
 		{"perfline.end", id + " ", tracelog.Note{Kind: tracelog.SpanEnd, SpanID: span.SpanID()}},
 		{"perfline.end", id, tracelog.Note{}},

@@ -21,11 +21,13 @@ const (
 // Attributes returns the attributes for an exported span of the request. If the execution trace
 // lacks the span, Attributes returns nil. The attributes are:
 //
-//   - perfline.time.KIND for each kind of interval: the seconds of [Times]. An example is
-//     perfline.time.channel_receive. Kinds without time are missing.
-//   - perfline.cause.kind, only for the root span: the kind of the largest cause.
-//   - perfline.cause.description, only for the root span: the sentence of
-//     [waits.Request.Sentence].
+//   - perfline.time.KIND for each kind of interval, as in perfline.time.channel_receive: the
+//     seconds of [Times]. Kinds without time are missing.
+//   - perfline.cause.kind, for the root: the kind of the largest cause. Without a known cause, the
+//     attribute is missing.
+//   - perfline.cause.description, for the root: the sentence of [waits.Request.Sentence].
+//
+// Attributes returns nil for a span that the execution trace lacks.
 func Attributes(r *waits.Request, span trace.SpanID) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	for kind, took := range Times(r, span) {
@@ -34,10 +36,14 @@ func Attributes(r *waits.Request, span trace.SpanID) []attribute.KeyValue {
 			all = append(all, attribute.Float64(name, float64(took)/float64(time.Second)))
 		}
 	}
-	if span == r.RootID && len(r.Causes) > 0 {
-		all = append(all,
-			attribute.String(causeKind, attributeName(r.Causes[0].Kind)),
-			attribute.String(causeDescription, text.Valid(r.Sentence())))
+	if span != r.RootID {
+		return all
+	}
+	if len(r.Causes) > 0 {
+		all = append(all, attribute.String(causeKind, attributeName(r.Causes[0].Kind)))
+	}
+	if sentence := r.Sentence(); sentence != "" {
+		all = append(all, attribute.String(causeDescription, text.Valid(sentence)))
 	}
 	return all
 }

@@ -69,6 +69,6 @@ func OnProcessor(k waits.Kind) bool {
 // Statuses returns all statuses that a waits recorder can report.
 func Statuses() []waits.Status {
 	return []waits.Status{
-		waits.Disarmed, waits.Armed, waits.Paused, waits.InUse, waits.Forbidden, waits.ShutDown,
+		waits.Disarmed, waits.Armed, waits.Paused, waits.InUse, waits.Forbidden,
 	}
 }

@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/perfline/perfline/internal/modules"
@@ -9,53 +10,57 @@ import (
 
 // standardPaths are further import paths that [Standard] accepts, with the packages below.
 var standardPaths = []string{
-	"golang.org/x",
+	"github.com/XSAM/otelsql",
 	"go.opentelemetry.io",
-	"github.com/perfline/perfline/bridge",
-	"github.com/perfline/perfline/internal/record",
-	"github.com/perfline/perfline/internal/tracelog",
-	"github.com/perfline/perfline/marks",
-	"github.com/perfline/perfline/observer",
+	"golang.org/x",
 }
 
-// Standard reports whether the time of a function counts for the caller. For example, a request
-// that waits in errgroup.(*Group).Wait waits in the caller. Standard returns true for an empty
-// name, and for functions of:
-//
-//   - the standard library
-//   - golang.org/x
-//   - OpenTelemetry
-//   - perfline's instrumentation
+// perfline is the import path of this module. The folders in programs have programs of the module.
+const perfline = "github.com/perfline/perfline"
+
+var programs = []string{
+	perfline + "/examples", perfline + "/integration", perfline + "/lab", perfline + "/tools",
+}
+
+// Standard reports whether a function belongs to the standard library, to golang.org/x, to
+// instrumentation or to perfline, or lacks a name. A request that waits in errgroup.(*Group).Wait,
+// or in the instrumentation of a client, waits in the caller.
 func Standard(function string) bool {
 	if function == "" {
 		return true
 	}
-	// A generic function has import paths in its type arguments.
-	function, _, _ = strings.Cut(function, "[")
-	for _, path := range standardPaths {
-		rest, ok := strings.CutPrefix(function, path)
-		if ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/")) {
-			return true
-		}
-	}
-	first, _, nested := strings.Cut(function, "/")
-	if !nested {
-		first, _, _ = strings.Cut(function, ".")
-	}
-	return modules.IsStandard(first)
+	pkg := modules.Package(function)
+	return modules.IsStandard(pkg) || isPerfline(pkg) || isWithin(pkg, standardPaths)
 }
 
-// Function returns the function that best describes an interval: the innermost function of the
-// stack that is not [Standard]. If all functions are Standard, the result is the goroutine's first
-// function. Without a stack, the result is "".
+// Perfline reports whether a function belongs to perfline.
+func Perfline(function string) bool { return isPerfline(modules.Package(function)) }
+
+func isPerfline(pkg string) bool {
+	return modules.Within(pkg, perfline) && !strings.HasSuffix(pkg, "_test") &&
+		!isWithin(pkg, programs)
+}
+
+func isWithin(pkg string, paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return modules.Within(pkg, path) })
+}
+
+// Function returns the innermost function of the program's main module in the interval's stack, or
+// else the innermost function outside the standard library, or else the goroutine's first function.
+// Function returns "" without a stack.
 func Function(i *waits.Interval) string {
+	innermost := ""
 	for _, f := range i.Stack {
-		if !Standard(f.Function) {
+		switch {
+		case Standard(f.Function):
+		case modules.Read().IsMain(f.Function):
 			return f.Function
+		case innermost == "":
+			innermost = f.Function
 		}
 	}
-	if n := len(i.Stack); n > 0 {
+	if n := len(i.Stack); n > 0 && innermost == "" {
 		return i.Stack[n-1].Function
 	}
-	return ""
+	return innermost
 }

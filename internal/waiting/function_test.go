@@ -15,6 +15,7 @@ func TestFunction(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"of the program", []string{"sync.(*Mutex).Lock", "shop/store.(*Index).Search", "net/http.(*conn).serve"}, "shop/store.(*Index).Search"},
+		{"of the program, in a library", []string{"internal/poll.(*FD).Read", "example.com/driver.(*conn).read", "main.(*Store).load", "example.com/router.(*Mux).ServeHTTP", "net/http.(*conn).serve"}, "main.(*Store).load"},
 		{"main", []string{"time.Sleep", "main.main"}, "main.main"},
 		{"of the standard library only", []string{"internal/poll.(*FD).Read", "net/http.(*conn).serve"}, "net/http.(*conn).serve"},
 		{"golang.org/x counts as standard", []string{"golang.org/x/sync/errgroup.(*Group).Wait", "example.com/app.f"}, "example.com/app.f"},

@@ -24,7 +24,11 @@ func TestStandard(t *testing.T) {
 		"github.com/perfline/perfline/marks.Time":                               true,
 		"github.com/perfline/perfline/marks_test.render":                        false,
 		"github.com/perfline/perfline/examples/shop.(*desk).pay":                false,
-		"github.com/perfline/perfline/observers.New":                            false,
+		"github.com/perfline/perfline/internal/goruntime.GoroutineProfile":      true,
+		"github.com/perfline/perfline.Start":                                    true,
+		"github.com/perfline/perfline/lab/slow.work":                            false,
+		"github.com/perfline/perflines.New":                                     false,
+		"github.com/XSAM/otelsql.(*otConn).ExecContext":                         true,
 		"go.opentelemetry.iot/a.f":                                              false,
 	} {
 		if got := waiting.Standard(function); got != want {

@@ -107,6 +107,13 @@ var causes = []cause{
 		idles: true,
 	},
 	{
+		name: "inner", what: "a slow request that the service sends to itself",
+		names:  regexp.MustCompile(`waited for GET /quote, which`),
+		holder: regexp.MustCompile(`in span GET: waited for GET /quote, which`),
+		is:     func(c found) bool { return c.In == "GET /quote" },
+		idles:  true,
+	},
+	{
 		name: "pool", what: "a full pool of database/sql",
 		names:  regexp.MustCompile(`waited for a database connection`),
 		holder: regexp.MustCompile(`that GET /report held in \(\*reports\)\.monthly`),

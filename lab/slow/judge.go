@@ -65,8 +65,8 @@ func books(o outcome) string {
 		return "intervals overlap: " + o.Overlap
 	case !near(o.Sum):
 		return fmt.Sprintf("the states take %v, and the request %v", o.Sum, o.Wall)
-	case !near(o.All):
-		return fmt.Sprintf("the causes take %v, and the request %v", o.All, o.Wall)
+	case !near(o.All + o.Gaps):
+		return fmt.Sprintf("the causes take %v, the gaps %v, and the request %v", o.All, o.Gaps, o.Wall)
 	}
 	return ""
 }

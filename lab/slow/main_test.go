@@ -143,7 +143,7 @@ func TestShortSeries(t *testing.T) {
 	for i := range o.series {
 		names = append(names, o.series[i].name())
 	}
-	if want := []string{"mutex+processors+assist+dependency+pool+reader+syscall+pipe+cpu+timer", others, limited}; !slices.Equal(names, want) {
+	if want := []string{"mutex+processors+assist+dependency+inner+pool+reader+syscall+pipe+cpu+timer", others, limited}; !slices.Equal(names, want) {
 		t.Errorf("the series are %q, want %q", names, want)
 	}
 	if o, err = parse([]string{"-short", agentWord}, new(bytes.Buffer)); err != nil || len(o.series) != 1 || o.series[0].name() != names[0] {
@@ -241,6 +241,8 @@ func TestJudge(t *testing.T) {
 		{"output of a program", []part{spool, timer}, "112 ms of 142 ms: waited for a file or a pipe in main.convert; 30 ms: " + slept, verdict{cause: true, holder: true, both: true}},
 		{"a pipe elsewhere", []part{spool}, "112 ms of 112 ms: waited for a file or a pipe in (*shop).order", verdict{cause: true, both: true}},
 		{"a system call in place of a pipe", []part{spool}, "112 ms of 112 ms: system call in (*spool).read", verdict{both: true}},
+		{"a request within the service", []part{{cause: byName["inner"], takes: large}}, "112 ms of 112 ms, in span GET: waited for GET /quote, which waited for a timer in (*shop).quote", verdict{cause: true, holder: true, both: true}},
+		{"the network of a request within the service", []part{{cause: byName["inner"], takes: large}}, "112 ms of 112 ms, in span GET: waited for the network in (*shop).get", verdict{both: true}},
 		{"nothing", []part{mutex}, "", verdict{both: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -261,6 +263,7 @@ func TestJudgeBooks(t *testing.T) {
 		{"equal", outcome{Wall: large, Sum: large, All: large}, ""},
 		{"within 2 %", outcome{Wall: 100 * time.Millisecond, Sum: 98 * time.Millisecond, All: 102 * time.Millisecond}, ""},
 		{"states are missing", outcome{Wall: 100 * time.Millisecond, Sum: 97 * time.Millisecond, All: 100 * time.Millisecond}, "the states take 97ms"},
+		{"with gaps", outcome{Wall: 100 * time.Millisecond, Sum: 100 * time.Millisecond, Gaps: 40 * time.Millisecond, All: 60 * time.Millisecond}, ""},
 		{"too many causes", outcome{Wall: 100 * time.Millisecond, Sum: 100 * time.Millisecond, All: 103 * time.Millisecond}, "the causes take 103ms"},
 		{"overlap", outcome{Wall: large, Sum: large, All: large, Overlap: "1s … 2s after 3s"}, "overlap"},
 		{"none", outcome{Trouble: "no snapshot"}, "no snapshot"},

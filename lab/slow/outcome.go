@@ -35,6 +35,7 @@ type found struct {
 	Function string
 	By       string // function
 	Request  string // of By
+	In       string // the request that ran or waited, unless that is the slow one
 }
 
 // describe returns the outcome for a result.
@@ -52,6 +53,9 @@ func (b *bench) describe(r *waits.Request) (o outcome) {
 		f := found{Kind: c.Kind, Duration: c.Duration, Function: c.Function}
 		if c.By != nil {
 			f.By, f.Request = c.By.Function, c.By.Request
+		}
+		if c.In != nil {
+			f.In = c.In.Request
 		}
 		o.Causes = append(o.Causes, f)
 		o.All += c.Duration

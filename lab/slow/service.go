@@ -55,6 +55,7 @@ func (s *shop) handler() http.Handler {
 	mux.HandleFunc("GET /orders/{id}", s.order)
 	mux.HandleFunc("GET /search", s.search)
 	mux.HandleFunc("GET /report", s.report)
+	mux.HandleFunc("GET /quote", s.quote)
 	mux.HandleFunc("GET /products/{id}", s.product)
 	mux.HandleFunc("GET /health",
 		func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
@@ -100,6 +101,8 @@ func (s *shop) do(ctx context.Context, name, way string, takes time.Duration) er
 		return s.cache.fill(ctx, takes)
 	case "dependency":
 		return s.pay(ctx, takes)
+	case "inner":
+		return s.ask(ctx, takes)
 	case "pool":
 		return s.stock(ctx, takes)
 	case "reader":

@@ -126,7 +126,7 @@ function ran(span) {
   if (!span.hot) return [];
   const { sampled = 0 } = span;
   return [
-    el('h3', {}, `Ran ${duration(sampled)}, by samples`),
+    el('h3', {}, `Ran ${duration(sampled)}, by samples${span.several ? ' of several goroutines' : ''}`),
     el('table', { class: 'hottest' },
       el('thead', { class: 'sr' }, el('tr', {}, el('th', { scope: 'col' }, 'Function'), el('th', { scope: 'col' }, 'Share'))),
       el('tbody', {}, span.hot.map((f) => el('tr', {},

@@ -3,7 +3,7 @@ import { el, reconcile, setText } from './dom.js';
 import { time } from './format.js';
 import { fields } from './address.js';
 
-const classes = [['', 'Requests, streams'], ['requests', 'Requests'], ['streams', 'Streams'], ['background', 'Background'], ['housekeeping', 'Pool housekeeping']];
+const classes = [['', 'Requests, streams'], ['requests', 'Requests'], ['streams', 'Streams'], ['inner', 'Inside other requests'], ['background', 'Background'], ['housekeeping', 'Pool housekeeping']];
 
 const inputs = [
   ['text', 'Text', 'span or trace id', 'Part of the name of a span or a mark, or the beginning of the trace id'],

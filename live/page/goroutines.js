@@ -28,7 +28,8 @@ function causes(list) {
     el('thead', {}, el('tr', {}, ['Cause', 'Took', 'In', 'By'].map((h, i) => el('th', { scope: 'col', class: i === 1 ? 'num' : '' }, h)))),
     el('tbody', {}, list.map((c) => el('tr', {},
       el('th', { scope: 'row' }, swatch(c), c.kind), el('td', { class: 'num' }, duration(c.took)),
-      el('td', {}, c.function ? fn(c.function) : ''), el('td', {}, party(c.by))))));
+      el('td', {}, c.function ? fn(c.function) : '', c.via ? [' via ', fn(c.via)] : '', c.request ? [' of ', ...party(c.request)] : ''),
+      el('td', {}, party(c.by))))));
 }
 
 /** @param {{ class: string }} of */

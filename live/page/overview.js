@@ -12,7 +12,7 @@ import { routeTable } from './routetable.js';
 import { strayTable } from './strays.js';
 
 // apart are the classes that are no requests with an end of their own.
-const apart = [['streams', 'Streams', 'stream'], ['background', 'In the background', 'root span'], ['housekeeping', 'Pool housekeeping', 'root span']];
+const apart = [['streams', 'Streams', 'stream'], ['inner', 'Inside other requests', 'request'], ['background', 'In the background', 'root span'], ['housekeeping', 'Pool housekeeping', 'root span']];
 
 const cellFields = ['from', 'to', 'min', 'max'];
 
@@ -128,7 +128,7 @@ export function overview({ main, latest, query }) {
       setText(o.said, `${plural(mine.length, 'route')}, ${plural(mine.reduce((sum, r) => sum + r.count, 0), o.one)}`);
       o.table.update({ ...table, rows: mine, selected: isOf(o.cls) ? state.route || ' ' : ' ', all: null });
     }
-    const classes = state.class ? [state.class] : ['requests', 'streams'];
+    const classes = state.class ? [state.class] : ['requests', 'streams', 'inner'];
     form.suggest([...new Set(data.routes.filter((r) => classes.includes(r.class)).map((r) => r.route ?? ''))]);
   }
 

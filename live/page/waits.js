@@ -11,7 +11,7 @@ const cost = 'While it is armed, a request takes 4 to 20 % more CPU time. Disarm
 /** @type {Record<string, string>} */
 const words = {
   armed: 'armed', disarmed: 'not armed', paused: 'not armed, and paused', 'in use': 'not armed: another flight recorder runs in this process',
-  forbidden: 'not armed: the environment forbids it', 'shut down': 'shut down', none: 'This program has no waits recorder.',
+  forbidden: 'not armed: the environment forbids it', none: 'This program has no waits recorder.',
 };
 
 /** @param {import('./main.js').Page} page */
@@ -56,7 +56,7 @@ export function waitsPage({ main, latest }) {
     how.hidden = !none;
     refused.hidden = !f.refused;
     if (f.refused) howToAllow(refused, f.refused, 'Arming the waits recorder is not allowed from here. ');
-    acts.hidden = none || Boolean(f.refused) || f.status === 'forbidden' || f.status === 'shut down';
+    acts.hidden = none || Boolean(f.refused) || f.status === 'forbidden';
     off(disarm, 'disabled', f.status !== 'armed', arm);
     setText(facts, none ? '' : `It has the results of ${plural(f.results, 'request')}${f.pending ? `, and ${count(f.pending)} wait for theirs` : ''}.${f.armed ? ` It was armed for ${duration(f.armed)} in all.` : ''}`);
   }

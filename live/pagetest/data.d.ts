@@ -14,8 +14,10 @@ declare namespace Data {
   interface causeRow extends stateKind {
     took: number;
     function?: string;
+    via?: string;
     span?: string;
     by?: partyRow;
+    request?: partyRow;
   }
   interface chartFrame {
     name: string;
@@ -224,6 +226,7 @@ declare namespace Data {
     slowest: requestRow[];
     kept: keptRow[];
     streams: requestRow[];
+    inner?: requestRow[];
     background: requestRow[];
     housekeeping: requestRow[];
   }
@@ -442,6 +445,7 @@ declare namespace Data {
     marks?: markRow[];
     sampled?: number;
     samples?: number;
+    several?: boolean;
     hot?: hotRow[];
     segments?: segmentRow[];
     waits?: waitRow[];

@@ -92,7 +92,10 @@ func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err e
 		results, err = nil, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 	}()
 	a.sleep(0) // waits for the budget
-	requests, err := r.process.read(bytes.NewReader(r.snapshot.data), wanted, a.pause)
+	r.mu.Lock()
+	own := r.own
+	r.mu.Unlock()
+	requests, err := r.process.read(bytes.NewReader(r.snapshot.data), wanted, own, a.pause)
 	results = make(map[local.ID]result, len(requests))
 	for i := range requests {
 		if i > 0 {

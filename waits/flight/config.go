@@ -2,7 +2,6 @@ package flight
 
 import (
 	"cmp"
-	"log/slog"
 	"math"
 	"time"
 )
@@ -48,13 +47,7 @@ type Config struct {
 	// The recorder delays work over the limit.
 	MaxCPU float64
 
-	// Requests is the number of most recent results that the recorder stores, within 8 MiB. 0 means
-	// 64. A negative value means no results.
-	Requests int
-
-	// Logger receives the recorder's log lines. nil means the Logger of perfline.Config, or
-	// slog.Default() without perfline.Start.
-	Logger *slog.Logger
+	Requests int // number of most recent results to store, within 8 MiB; 0 means 64, negative none
 }
 
 const (

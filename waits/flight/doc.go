@@ -12,7 +12,9 @@
 // [NewRecorder] returns a [waits.Recorder], which documents the methods. An armed recorder runs the
 // runtime's flight recorder ([runtime/trace.FlightRecorder]). The code that ends a slow request
 // calls Slow, and the recorder takes a snapshot of the window. The result is a [waits.Request]: the
-// intervals of the request's goroutines, and the causes of its duration, the longest first.
+// intervals of the request's goroutines, and the causes of its duration, the longest first. Causes
+// name functions of the program's main module, by build information. perfline.Start also gives the
+// recorder the import paths in Config.Sessions.Policy.Modules, for programs of several modules.
 //
 // perfline's tracer provider and [bridge.Processor] note spans in the execution trace while the
 // runtime writes a trace. Requests without a note have no result. Spans of the provider have none
@@ -63,7 +65,7 @@
 // # Limitations
 //
 //   - The execution trace covers this process only. It shows that a request waited for the network,
-//     but not why the other side was slow.
+//     but not why the other side was slow, unless a span of this process serves the call.
 //   - The time before the window, and before the recorder was armed, is a gap in the result.
 //   - A very busy process fills MaxBytes in less than a second. Then results cover the last second.
 //     If that second alone exceeds four times MaxBytes, the snapshot fails.

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-type reader = func(io.ReadSeeker, []analysis.Root, func()) ([]waits.Request, error)
+type reader = func(io.ReadSeeker, []analysis.Root, func(string) bool, func()) ([]waits.Request, error)
 
 // A fake is a process whose flight recorder and reader do what the test says. It finds all roots.
 type fake struct {
@@ -67,7 +67,7 @@ func (f *fake) process() process {
 	p := process{
 		newRecorder: func(rt.FlightRecorderConfig) flightRecorder { return f },
 		threadTime:  func() time.Duration { return f.cpuTime },
-		read: func(r io.ReadSeeker, wanted []analysis.Root, pause func()) ([]waits.Request, error) {
+		read: func(r io.ReadSeeker, wanted []analysis.Root, _ func(string) bool, pause func()) ([]waits.Request, error) {
 			n, err := io.Copy(io.Discard, r)
 			if err != nil || n != int64(f.size) {
 				return nil, errors.New("the snapshot is not what was written")
@@ -123,8 +123,8 @@ type harness struct {
 func newHarness(t *testing.T, c Config, f *fake) *harness {
 	t.Helper()
 	h := &harness{fake: f, log: &bytes.Buffer{}, answers: map[trace.SpanID][]*waits.Request{}}
-	c.Logger = slog.New(slog.NewTextHandler(h.log, nil))
 	h.recorder = newRecorder(c, f.process())
+	h.recorder.log = slog.New(slog.NewTextHandler(h.log, nil))
 	h.Watch(func(root bridge.Root, request *waits.Request) {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -45,13 +45,13 @@ func newService(t *testing.T) *service {
 	s.tracer = provider.Tracer("test")
 	s.recorder = newRecorder(Config{MinInterval: -1, MinAge: time.Hour, MaxCPU: -1}, process{
 		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder { return rt.NewFlightRecorder(c) },
-		read: func(r io.ReadSeeker, wanted []analysis.Root, pause func()) ([]waits.Request, error) {
+		read: func(r io.ReadSeeker, wanted []analysis.Root, own func(string) bool, pause func()) ([]waits.Request, error) {
 			data, err := io.ReadAll(r)
 			if err != nil {
 				return nil, err
 			}
 			s.traces <- data
-			return analysis.Read(r, wanted, pause)
+			return analysis.Read(r, wanted, own, pause)
 		},
 		threadTime: cputime.Thread,
 	})

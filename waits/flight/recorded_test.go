@@ -26,7 +26,13 @@ func TestRecordedTrace(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			data := unzipped(t, path)
 			synctest.Test(t, func(t *testing.T) {
-				h := newHarness(t, Config{}, &fake{data: data, read: analysis.Read})
+				h := newHarness(t, Config{}, &fake{data: data, read: func(r io.ReadSeeker, wanted []analysis.Root, own func(string) bool, pause func()) ([]waits.Request, error) {
+					if !own("example.com/shop/store.Save") || own("example.com/lib.Save") {
+						t.Error("the reader does not know the modules of the program")
+					}
+					return analysis.Read(r, wanted, own, pause)
+				}})
+				h.SetModules([]string{"example.com/shop"})
 				h.arm(t, 0)
 				item := bridge.Root{TraceID: trace.TraceID{1, 15: 1}, SpanID: trace.SpanID{7: 2}, Name: "GET /item"}
 				other := root(1)

@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
@@ -37,6 +38,7 @@ type recorder struct {
 
 	mu          sync.Mutex // guards the fields below; never held during calls of other code
 	log         *slog.Logger
+	own         func(function string) bool // reports whether a function belongs to the program
 	started     bool
 	closed      bool
 	period      *period       // nil while the recorder is disarmed
@@ -60,8 +62,9 @@ var _ waits.Recorder = (*recorder)(nil)
 // A process is the source of snapshots, or a test's.
 type process struct {
 	newRecorder func(rt.FlightRecorderConfig) flightRecorder
-	read        func(io.ReadSeeker, []analysis.Root, func()) ([]waits.Request, error)
-	threadTime  func() time.Duration // CPU time of the calling thread; 0 if unknown
+	read        func(r io.ReadSeeker, wanted []analysis.Root, own func(function string) bool,
+		pause func()) ([]waits.Request, error)
+	threadTime func() time.Duration // CPU time of the calling thread; 0 if unknown
 }
 
 // A flightRecorder is runtime/trace's. Its methods must not run concurrently.
@@ -96,7 +99,8 @@ func NewRecorder(c Config) waits.Recorder {
 func newRecorder(c Config, of process) *recorder {
 	c.fill()
 	return &recorder{
-		c: c, process: of, log: record.SafeLogger(c.Logger), logged: map[string]bool{},
+		c: c, process: of, log: record.SafeLogger(nil), logged: map[string]bool{},
+		own:  modules.Read().Own(nil),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU),
 		results: newResults(c.Requests, maxResultBytes),
@@ -107,7 +111,7 @@ func (r *recorder) Start(log *slog.Logger) {
 	r.mu.Lock()
 	again := r.started
 	r.started = true
-	if r.c.Logger == nil && log != nil && !again {
+	if log != nil && !again {
 		r.log = record.SafeLogger(log)
 	}
 	r.mu.Unlock()
@@ -118,6 +122,15 @@ func (r *recorder) Start(log *slog.Logger) {
 		r.logger().Warn("perfline: the waits recorder is not armed; slow requests do not show what they waited for",
 			"error", err)
 	}
+}
+
+// SetModules sets the modules of the program beside the main module, for sentences that name the
+// program's functions. Paths without a module in the program's build information are allowed.
+func (r *recorder) SetModules(paths []string) {
+	own := modules.Read().Own(paths)
+	r.mu.Lock()
+	r.own = own
+	r.mu.Unlock()
 }
 
 func (r *recorder) logger() *slog.Logger {
@@ -276,7 +289,7 @@ func (r *recorder) State() waits.State {
 	p, now := r.period, time.Now()
 	switch {
 	case r.closed:
-		return waits.State{Status: waits.ShutDown}
+		return waits.State{Status: waits.Disarmed, Reason: "the recorder is shut down"}
 	case p != nil && p.auto:
 		const reason = "a request was slow"
 		return waits.State{Status: waits.Armed, Until: p.until, Auto: true, Reason: reason}

@@ -357,7 +357,7 @@ func TestShutdown(t *testing.T) {
 			t.Error("a slow request arms a recorder that is shut down")
 		}
 		h.Disarm()
-		if s := h.State(); s.Status != waits.ShutDown || h.fake.started != 1 {
+		if s := h.State(); s.Status != waits.Disarmed || s.Reason == "" || h.fake.started != 1 {
 			t.Errorf("got %+v and %d starts, want shut down and 1", s, h.fake.started)
 		}
 	})

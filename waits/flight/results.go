@@ -72,7 +72,8 @@ func sizeOf(r *waits.Request) int {
 	}
 	for i := range r.Causes {
 		c := &r.Causes[i]
-		n += int(unsafe.Sizeof(*c)) + s.text(c.Function) + s.party(c.By)
+		n += int(unsafe.Sizeof(*c)) + s.text(c.Function) + s.text(c.Via) + s.party(c.By) +
+			s.party(c.In)
 	}
 	return n
 }

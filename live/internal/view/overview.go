@@ -15,13 +15,17 @@ import (
 
 // An Overview lists the requests that a user of the page can open.
 type Overview struct {
-	Service      string       `json:"service"`      // service.name, empty before the first request
-	Requests     []requestRow `json:"requests"`     // requests except streams, the newest first
-	Slowest      []requestRow `json:"slowest"`      // requests of the last hour, the slowest first
-	KeptRequests []keptRow    `json:"kept"`         // requests that a policy kept, the newest first
-	Streams      []requestRow `json:"streams"`      // the newest first
-	Background   []requestRow `json:"background"`   // other root spans, the newest first
-	Housekeeping []requestRow `json:"housekeeping"` // work of connection pools, the newest first
+	// service.name, empty before the first request
+	Service  string       `json:"service"`
+	Requests []requestRow `json:"requests"` // the newest requests, the newest first
+	// requests of the last hour, the slowest first
+	Slowest []requestRow `json:"slowest"`
+	// requests that a policy kept, the newest first
+	KeptRequests []keptRow    `json:"kept"`
+	Streams      []requestRow `json:"streams"`         // the newest first
+	Inner        []requestRow `json:"inner,omitempty"` // requests inside others, the newest first
+	Background   []requestRow `json:"background"`      // other root spans, the newest first
+	Housekeeping []requestRow `json:"housekeeping"`    // work of connection pools, the newest first
 }
 
 // A requestRow is a request in a list.
@@ -49,8 +53,11 @@ func NewOverview(newest, slowest, background, kept []requests.Snapshot, cache *R
 	}
 	lists := cache.rows(newest, slowest, background, kept)
 	o := Overview{Slowest: lists[1], KeptRequests: newKeptRows(lists[3], kept)}
-	o.Streams, o.Requests = split(lists[0], newest, local.Stream)
-	o.Housekeeping, o.Background = split(lists[2], background, local.Housekeeping)
+	o.Requests = ofClass(local.Request, lists[0], newest)
+	o.Streams = ofClass(local.Stream, lists[0], newest)
+	o.Inner = ofClass(local.Inner, lists[0], newest)
+	o.Background = ofClass(local.Background, lists[2], background)
+	o.Housekeeping = ofClass(local.Housekeeping, lists[2], background)
 	o.Service = serviceOf(slices.Concat(newest, background))
 	return o
 }
@@ -91,19 +98,15 @@ func serviceOf(all []requests.Snapshot) string {
 	return Shown(name.AsString())
 }
 
-// split separates the rows of a class from the others. rows[i] is the row of all[i].
-func split(
-	rows []requestRow, all []requests.Snapshot, c local.Class,
-) (inClass, others []requestRow) {
-	inClass, others = []requestRow{}, []requestRow{}
+// ofClass returns the rows of the requests of a class.
+func ofClass(c local.Class, rows []requestRow, all []requests.Snapshot) []requestRow {
+	list := []requestRow{}
 	for i, row := range rows {
 		if all[i].Class == c {
-			inClass = append(inClass, row)
-		} else {
-			others = append(others, row)
+			list = append(list, row)
 		}
 	}
-	return inClass, others
+	return list
 }
 
 // A RowCache stores the rows of the last overview. The next overview reuses the rows, because most

@@ -66,6 +66,7 @@ type spanRow struct {
 	Marks      []markRow      `json:"marks,omitempty"`      // in the order of time
 	Sampled    float64        `json:"sampled,omitempty"`    // time of all functions, Hot or not
 	Samples    int            `json:"samples,omitempty"`    // samples of the profiler in the span
+	Several    bool           `json:"several,omitempty"`    // samples of several goroutines at once
 	Hot        []hotRow       `json:"hot,omitempty"`        // functions with the most samples
 	Segments   []segmentRow   `json:"segments,omitempty"`   // of the span's goroutine, by time
 	Waits      []waitRow      `json:"waits,omitempty"`      // of all goroutines, longest first
@@ -176,7 +177,7 @@ func (l *limits) fill(
 	if hot == nil {
 		return
 	}
-	row.Sampled, row.Samples = ms(hot.Total), hot.Samples
+	row.Sampled, row.Samples, row.Several = ms(hot.Total), hot.Samples, hot.Several
 	for _, f := range hot.Functions[:min(maxHot, len(hot.Functions))] {
 		h := hotRow{Name: Shown(f.Name), Time: ms(f.Time)}
 		if !l.take(h) {

@@ -10,11 +10,12 @@ import (
 
 // A RoutesData holds the figures of all routes in a window, without details of single requests.
 type RoutesData struct {
-	Window string     `json:"window"`           // start or minutes
-	Routes []routeRow `json:"routes"`           // routes of all classes
-	All    *routeRow  `json:"all"`              // all requests but streams; null without requests
-	Health *health    `json:"health"`           // state of the process in the last 5 minutes
-	Strays *strays    `json:"strays,omitempty"` // work without a request, since the start
+	Window string     `json:"window"` // start or minutes
+	Routes []routeRow `json:"routes"` // routes of all classes
+	// all requests but streams and inner ones; null for none
+	All    *routeRow `json:"all"`
+	Health *health   `json:"health"`           // state of the process in the last 5 minutes
+	Strays *strays   `json:"strays,omitempty"` // work without a request, since the start
 }
 
 // strays are the queries, calls, messages and marks in contexts without a request.
@@ -33,7 +34,7 @@ type strayRow struct {
 // A routeRow holds the figures of a route. Columns are the columns of the route's heat map.
 type routeRow struct {
 	Route string `json:"route,omitempty"` // name of the route; missing in `all`
-	// requests, streams, background or housekeeping
+	// requests, streams, inner, background or housekeeping
 	Class     string   `json:"class"`
 	Others    bool     `json:"others,omitempty"`            // sum of routes over the table's limit
 	Count     uint64   `json:"count"`                       // requests
@@ -104,7 +105,7 @@ func newStrays(places []stray.Place) *strays {
 }
 
 // InSummary reports whether a summary includes the routes of a class.
-func InSummary(c local.Class) bool { return c <= local.Stream }
+func InSummary(c local.Class) bool { return c <= local.Inner }
 
 func newRouteRow(s routes.Summary, line routes.Line) routeRow {
 	r := routeRow{

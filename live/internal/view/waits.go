@@ -48,8 +48,10 @@ type causeRow struct {
 	stateKind
 	Took     float64   `json:"took"`               // duration
 	Function string    `json:"function,omitempty"` // function that waited or ran
+	Via      string    `json:"via,omitempty"`      // outermost function of the library it called
 	Span     string    `json:"span,omitempty"`     // id of the span, 16 hex digits
 	By       *partyRow `json:"by,omitempty"`       // ended the wait
+	Request  *partyRow `json:"request,omitempty"`  // another request, which waited or ran
 }
 
 type goroutineRow struct {
@@ -152,7 +154,8 @@ func (b *waitsBuilder) detail() *waitsDetail {
 	b.d.Sentence = block(r.Sentence())
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
 		row := causeRow{stateKind: newStateKind(c.Kind), Took: ms(c.Duration),
-			Function: Shown(c.Function), By: b.party(c.By)}
+			Function: Shown(c.Function), Via: Shown(c.Via), By: b.party(c.By),
+			Request: b.party(c.In)}
 		if c.SpanID.IsValid() {
 			row.Span = c.SpanID.String()
 		}

@@ -17,6 +17,7 @@ type analyzer struct {
 	spans      map[trace.SpanID]*span     // open spans
 	tasks      map[xtrace.TaskID]*root    // open roots
 	wanted     map[trace.SpanID]*root     // nil before the first note of the root
+	called     map[trace.SpanID][]*root   // roots in the windows, by their parents, by start
 	stops      []stop                     // ended stops, in the windows
 	stopping   map[*goroutine]stop        // open stops
 	processors *processors
@@ -37,16 +38,18 @@ type stop struct {
 	wake       wake // with the stack of the stop
 }
 
-func newAnalyzer(roots []Root, windows []window, pause func()) *analyzer {
+func newAnalyzer(roots []Root, windows []window, own func(string) bool,
+	pause func()) *analyzer {
 	a := &analyzer{
 		roots: roots, windows: windows, pause: pause,
 		goroutines: map[xtrace.GoID]*goroutine{},
 		spans:      map[trace.SpanID]*span{},
 		tasks:      map[xtrace.TaskID]*root{},
 		wanted:     map[trace.SpanID]*root{},
+		called:     map[trace.SpanID][]*root{},
 		stopping:   map[*goroutine]stop{},
 		processors: newProcessors(windows, pause),
-		stacks:     newStacks(),
+		stacks:     newStacks(own),
 		stored:     make([]*span, 1),
 	}
 	a.wakes.add(wake{})

@@ -21,20 +21,29 @@ const freeProcessor = time.Millisecond
 
 // A place is the part of the request that waits for the followed goroutine.
 type place struct {
-	function string       // of the nearest goroutine with a known function
-	spanID   trace.SpanID // of the request
-	depth    int
+	site   site         // of the nearest goroutine with a known site
+	spanID trace.SpanID // of the collector's root
+	in     otherRequest // zero for the wanted request
+	depth  int
+}
+
+// An otherRequest is another request than the wanted one, and a goroutine that works for it.
+type otherRequest struct {
+	root *root
+	by   *goroutine
 }
 
 // A cause collects the parts of a waits.Cause.
 type cause struct {
-	kind      waits.Kind
-	limit     float64 // of a CPULimit
-	duration  time.Duration
-	functions votes[string]
-	spans     votes[trace.SpanID]
-	parties   map[partyKey]*partyShare
-	calls     calls
+	key      causeKey
+	limit    float64 // of a CPULimit
+	duration time.Duration
+	sites    votes[site]
+	spans    votes[trace.SpanID]
+	parties  map[partyKey]*partyShare
+	in       otherRequest
+	longest  time.Duration // of the waits for in
+	calls    calls
 }
 
 type partyKey struct{ function, request string }
@@ -45,27 +54,30 @@ type partyShare struct {
 	duration time.Duration
 }
 
-// A causeKey identifies a cause.
+// A causeKey identifies a cause. Causes that read the same are one.
 type causeKey struct {
 	kind     waits.Kind
-	by       partyKey     // of mutexes, pools and channels
-	function string       // of waits for things outside the process
-	span     trace.SpanID // of waits for things outside the process
+	in       partyKey // the other request, without a function
+	by       partyKey // of mutexes, pools and channels
+	function string   // of waits for things outside the process
+	span     string   // the name, of waits for things outside the process
 }
 
 func (b *builder) causes() []waits.Cause {
-	c := &collector{builder: b, causes: map[causeKey]*cause{}}
+	c := &collector{builder: b, causes: map[causeKey]*cause{}, wanted: b.root,
+		within: map[*root]*builder{}}
 	c.follow(b.root.server, b.servingPieces(), place{spanID: b.root.id}, nil)
 	list := make([]waits.Cause, 0, len(c.causes))
 	for _, cause := range c.causes {
-		list = append(list, cause.result(b.root))
+		list = append(list, cause.result(b.root, b.stacks))
 	}
 	slices.SortFunc(list, func(x, y waits.Cause) int {
 		return cmp.Or(
 			cmp.Compare(y.Duration, x.Duration), cmp.Compare(x.Kind, y.Kind),
 			cmp.Compare(x.Function, y.Function), cmp.Compare(x.Span, y.Span),
 			slices.Compare(x.SpanID[:], y.SpanID[:]),
-			cmp.Compare(byFunction(x.By), byFunction(y.By)))
+			cmp.Compare(byFunction(x.By), byFunction(y.By)),
+			cmp.Compare(byFunction(x.In), byFunction(y.In)))
 	})
 	return list
 }
@@ -77,25 +89,21 @@ func byFunction(p *waits.Party) string {
 	return p.Function + " " + p.Request
 }
 
-// A collector collects the causes of a request.
+// A collector collects the causes of the wanted request. It follows the goroutines of its root: of
+// the wanted request, or of a request within the process that the wanted one has called.
 type collector struct {
 	*builder
 	causes map[causeKey]*cause
+	wanted *root
+	client trace.SpanID // the wanted request's span of the call; zero if root is wanted
+	within map[*root]*builder
 }
 
 // follow attributes the time of pieces of g to g's activities. waiting is the wait for g, or nil:
 // the wait explains time outside g's records, which is a gap otherwise.
 func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiting *piece) {
 	for p := range pieces {
-		here := at
-		if p.span != nil && p.span.root == c.root {
-			here.spanID = p.span.id
-		}
-		if p.index >= 0 && p.kind != waits.StopTheWorld {
-			if f := innermost(c.calls(g, p)); f != "" {
-				here.function = f
-			}
-		}
+		here := c.enter(g, p, at)
 		switch p.kind {
 		case waits.Gap:
 			c.addGap(g, p, here, waiting)
@@ -115,8 +123,10 @@ func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiti
 			c.add(causeKey{kind: waits.GarbageCollection}, p, here, nil)
 		case waits.StopTheWorld:
 			c.addStop(p, here)
-		case waits.Network, waits.File, waits.Timer, waits.Syscall:
-			c.add(causeKey{kind: p.kind, function: here.function, span: here.spanID}, p, here, nil)
+		case waits.Network:
+			c.addNetwork(p, here)
+		case waits.File, waits.Timer, waits.Syscall:
+			c.addOutside(p.kind, p, here)
 		case waits.ChannelSend:
 			c.addBlame(p, here)
 		default:
@@ -125,9 +135,95 @@ func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiti
 	}
 }
 
+// enter returns the place of a piece of g, which at waits for.
+func (c *collector) enter(g *goroutine, p piece, at place) place {
+	if p.index < 0 {
+		return at
+	}
+	var s site
+	if p.kind != waits.StopTheWorld {
+		s = c.stacks.site(c.calls(g, p))
+	}
+	switch {
+	case p.span == nil:
+	case p.span.root == c.root:
+		at.spanID = p.span.id
+		if c.root == c.wanted {
+			at.in = otherRequest{}
+		}
+	case p.span.root == c.wanted, p.span.root == at.in.root:
+	case s.own || s.function == "" || p.span.root.server == g:
+		// The goroutine runs code of the program for the other request. Goroutines of a library
+		// serve all requests, and belong to the request that has created them.
+		at.in, at.site = otherRequest{p.span.root, g}, site{}
+	}
+	at.site = at.site.nearer(s)
+	return at
+}
+
+// addOutside attributes a wait for something outside the process.
+func (c *collector) addOutside(kind waits.Kind, p piece, at place) {
+	c.add(causeKey{kind: kind, function: at.site.function, span: c.spanName(at)}, p, at, nil)
+}
+
+// spanName returns the name of the span of the wanted request at a place.
+func (c *collector) spanName(at place) string { return c.wanted.names[c.spanID(at)] }
+
+func (c *collector) spanID(at place) trace.SpanID {
+	if c.root != c.wanted {
+		return c.client
+	}
+	return at.spanID
+}
+
+// addNetwork attributes a wait for the network. While a request within the process serves the call,
+// the activities of that request count.
+func (c *collector) addNetwork(p piece, at place) {
+	for _, r := range c.called[at.spanID] {
+		end := r.end
+		if end == 0 {
+			end = c.last
+		}
+		from, to := max(p.start, r.start), min(p.end, end)
+		sameTrace := r.traceID == c.root.traceID || !c.root.traceID.IsValid()
+		if r.server == nil || !sameTrace || from >= to || at.depth+1 >= maxDepth {
+			continue
+		}
+		if before := p; before.start < from {
+			before.end = from
+			c.addOutside(waits.Network, before, at)
+		}
+		c.addCall(r, p, from, to, at)
+		p.start = to
+	}
+	if p.start < p.end {
+		c.addOutside(waits.Network, p, at)
+	}
+}
+
+// addCall attributes the part [from, to) of the wait p to the activities of the request r, which
+// serves the call.
+func (c *collector) addCall(r *root, p piece, from, to xtrace.Time, at place) {
+	of := collector{
+		builder: c.within[r], causes: c.causes, wanted: c.wanted, client: c.spanID(at),
+		within: c.within,
+	}
+	if of.builder == nil {
+		of.builder = &builder{analyzer: c.analyzer, root: r, inner: map[*goroutine][]stretch{}}
+		if r.names == nil {
+			r.names = map[trace.SpanID]string{}
+		}
+		c.within[r] = of.builder
+	}
+	p.start, p.end, p.wake = from, to, nil
+	of.follow(r.server, of.pieces(r.server, from, to, true),
+		place{spanID: r.id, in: otherRequest{r, r.server}, depth: at.depth + 1}, &p)
+}
+
+// addGap attributes a time without a record of g. The wait for g explains the time, unless g serves
+// the wanted request: then nothing is known, and the time is of no cause.
 func (c *collector) addGap(g *goroutine, p piece, at place, waiting *piece) {
 	if waiting == nil {
-		c.add(causeKey{kind: waits.Gap}, p, at, nil)
 		return
 	}
 	at.depth++
@@ -135,11 +231,14 @@ func (c *collector) addGap(g *goroutine, p piece, at place, waiting *piece) {
 	case before && g.creator != nil && at.depth < maxDepth:
 		c.follow(g.creator, c.pieces(g.creator, p.start, p.end, true), at, waiting)
 	case before: // package time creates goroutines for time.AfterFunc
-		c.add(causeKey{kind: waits.Timer, function: at.function, span: at.spanID}, p, at, nil)
+		c.addOutside(waits.Timer, p, at)
 	default:
 		w := *waiting
-		w.start, w.end = p.start, p.end
-		c.addBlame(w, at)
+		if w.start, w.end = p.start, p.end; w.kind == waits.Network {
+			c.addOutside(w.kind, w, at)
+		} else {
+			c.addBlame(w, at)
+		}
 	}
 }
 
@@ -155,7 +254,7 @@ func (c *collector) addDependency(p piece, at place) {
 // addBlame attributes a wait to the goroutine that ended the wait.
 func (c *collector) addBlame(p piece, at place) {
 	var by *waits.Party
-	key := causeKey{kind: p.kind, function: at.function}
+	key := causeKey{kind: p.kind, function: at.site.function}
 	if p.wake != nil && p.wake.by != nil {
 		by = c.party(p.wake)
 		key = causeKey{kind: p.kind, by: partyKey{by.Function, by.Request}}
@@ -208,13 +307,7 @@ func (c *collector) addRunning(g *goroutine, p piece, at place) {
 	if p.start >= p.end {
 		return
 	}
-	key, by := causeKey{kind: waits.OnCPU}, (*waits.Party)(nil)
-	if p.span != nil && p.span.root != c.root {
-		by = &waits.Party{Goroutine: uint64(g.id), Function: at.function, Stack: c.calls(g, p)}
-		setRequest(by, p.span)
-		key.by.request = by.Request
-	}
-	cause := c.add(key, p, at, by)
+	cause := c.add(causeKey{kind: waits.OnCPU}, p, at, nil)
 	cause.calls.add(c.calls(g, p), p.end.Sub(p.start), g.records[p.index].isExact())
 }
 
@@ -258,18 +351,24 @@ func (c *collector) addRunnable(g *goroutine, p piece, at place) {
 }
 
 func (c *collector) add(key causeKey, p piece, at place, by *waits.Party) *cause {
+	if at.in.root != nil && !ofProcess(key.kind) {
+		key.in.request = "of " + at.in.root.name
+	}
 	entry := c.causes[key]
 	if entry == nil {
 		entry = &cause{
-			kind: key.kind, functions: votes[string]{}, spans: votes[trace.SpanID]{},
+			key: key, sites: votes[site]{}, spans: votes[trace.SpanID]{},
 			parties: map[partyKey]*partyShare{}, calls: calls{},
 		}
 		c.causes[key] = entry
 	}
 	d := p.end.Sub(p.start)
 	entry.duration += d
-	entry.spans[at.spanID] += d
-	entry.functions[at.function] += d
+	entry.spans[c.spanID(at)] += d
+	entry.sites[at.site] += d
+	if key.in != (partyKey{}) && d >= entry.longest {
+		entry.in, entry.longest = at.in, d
+	}
 	if by != nil {
 		party := partyKey{by.Function, by.Request}
 		share := entry.parties[party]
@@ -282,4 +381,15 @@ func (c *collector) add(key causeKey, p piece, at place, by *waits.Party) *cause
 		}
 	}
 	return entry
+}
+
+// ofProcess reports whether a cause stops the whole process, whatever its goroutines do.
+func ofProcess(k waits.Kind) bool {
+	switch k {
+	case waits.StopTheWorld, waits.GarbageCollection, waits.OtherPrograms, waits.CPULimit,
+		waits.NotRun:
+		return true
+	default:
+		return false
+	}
 }

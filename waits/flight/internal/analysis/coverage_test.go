@@ -62,6 +62,7 @@ func TestFixturesHaveNoMachinePaths(t *testing.T) {
 var (
 	noCause = map[waits.Kind]string{
 		waits.GCAssist: "it counts for GarbageCollection",
+		waits.Gap:      "nothing is known",
 	}
 	noInterval = map[waits.Kind]string{
 		waits.GarbageCollection: "only of causes",

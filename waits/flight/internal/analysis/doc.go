@@ -2,7 +2,7 @@
 // of the goroutines of requests, and the causes of the requests' durations:
 //
 //	roots := []analysis.Root{{TraceID: t, SpanID: s}}
-//	requests, err := analysis.Read(bytes.NewReader(data), roots, pause)
+//	requests, err := analysis.Read(bytes.NewReader(data), roots, modules.Read().Own(nil), pause)
 //	for _, r := range requests {
 //		fmt.Println(r.Name, r.Sentence())
 //	}
@@ -43,7 +43,12 @@
 //
 // # Causes
 //
-// Causes partition the time of the serving goroutine.
+// Causes partition the time of the serving goroutine that the trace covers. Gaps are no causes.
+// Causes of the same kind, function, span and party are one cause.
+//
+// A cause names the innermost function of the program, and the outermost function of a library that
+// this function called. A goroutine of a library that works for such a call, as the reader of a
+// connection does, has no function of the program: then the caller's function counts.
 //
 //   - Waits for the work of another goroutine (ChannelReceive, Select, WaitGroup, Condition, Wait)
 //     become what the goroutine that ended the wait did meanwhile, recursively. Before the creation
@@ -51,6 +56,8 @@
 //   - Mutexes and pools count for the goroutine that released them. If that goroutine itself waited
 //     in the same way meanwhile, the earlier time counts for the goroutine that ended its wait.
 //   - ChannelSend counts for the receiver.
+//   - Network becomes what another request of this process did meanwhile, if the root of that
+//     request is a child of the span that waits.
 //   - Time on a processor is one cause, with the innermost function that ran for more than half of
 //     the time. The stack is known where the runtime preempted the goroutine, or the CPU profiler
 //     sampled it. Elsewhere, the calls common to the stacks before and after count.
@@ -68,7 +75,8 @@
 // # Guarantees
 //
 //   - Intervals of a goroutine are in order and disjoint. The intervals of the serving goroutine
-//     cover the request. Causes add up to its duration. All are exact, to the nanosecond.
+//     cover the request. With its gaps, causes add up to its duration. All are exact, to the
+//     nanosecond.
 //   - Read never panics. For a malformed or cut trace, it returns an error and the requests so far.
 //   - Memory depends on the size of the trace, and on how long the wanted requests run in it. Read
 //     needs five times the size for one short request, and fifteen times if requests run all the

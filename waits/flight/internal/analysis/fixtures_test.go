@@ -22,7 +22,7 @@ type fixture struct {
 }
 
 // fixtures are all fixtures.
-var fixtures = slices.Concat(ofCauses, ofWaits, ofLocks, ofOwners, ofEnds, ofInnerSpans, ofTraces, ofAny)
+var fixtures = slices.Concat(ofCauses, ofWaits, ofLocks, ofOwners, ofEnds, ofInnerSpans, ofCalls, ofTraces, ofAny)
 
 var update = flag.Bool("update", false, "write the golden results of the recorded traces again")
 

@@ -46,8 +46,14 @@ func (g *golden) request(r *waits.Request) {
 		if c.Function != "" {
 			g.WriteString(" in " + text.Function(c.Function))
 		}
+		if c.Via != "" {
+			g.WriteString(" via " + text.Qualified(c.Via))
+		}
 		fmt.Fprintf(g, ", span %s %q", short(c.SpanID), c.Span)
 		g.party(c.By)
+		if c.In != nil {
+			fmt.Fprintf(g, ", in %s of %s root %s", g.number(c.In.Goroutine), c.In.Request, short(c.In.RootID))
+		}
 		g.WriteString("\n")
 	}
 	for _, routine := range r.Goroutines {

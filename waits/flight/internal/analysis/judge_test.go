@@ -24,6 +24,7 @@ func check(j judge, r *waits.Request) {
 	if len(r.Goroutines) == 0 {
 		j.Fatalf("request %q has no goroutine", r.Name)
 	}
+	var gaps time.Duration
 	for n, g := range r.Goroutines {
 		var at, sum time.Duration
 		for i, interval := range g.Intervals {
@@ -34,6 +35,9 @@ func check(j judge, r *waits.Request) {
 			if n == 0 && interval.Start != at {
 				j.Errorf("the serving goroutine has a hole from %v to %v", at, interval.Start)
 			}
+			if n == 0 && interval.Kind == waits.Gap {
+				gaps += interval.Duration()
+			}
 			at = interval.End
 			sum += interval.Duration()
 		}
@@ -42,14 +46,31 @@ func check(j judge, r *waits.Request) {
 		}
 	}
 	var sum time.Duration
+	type reading struct {
+		kind               waits.Kind
+		function, span     string
+		by, in, byFunction string
+	}
+	seen := map[reading]bool{}
 	for i, c := range r.Causes {
-		if c.Duration <= 0 || i > 0 && c.Duration > r.Causes[i-1].Duration {
+		read := reading{kind: c.Kind, function: c.Function, span: c.Span}
+		if c.By != nil {
+			read.by, read.byFunction = c.By.Request, c.By.Function
+		}
+		if c.In != nil {
+			read.in = "of " + c.In.Request
+		}
+		if seen[read] {
+			j.Errorf("cause %d is there twice: %+v", i, c)
+		}
+		seen[read] = true
+		if c.Duration <= 0 || c.Kind == waits.Gap || i > 0 && c.Duration > r.Causes[i-1].Duration {
 			j.Errorf("cause %d has %v: want causes in order, longest first", i, c.Duration)
 		}
 		sum += c.Duration
 	}
-	if sum != r.Duration {
-		j.Errorf("the causes have %v, the request %v", sum, r.Duration)
+	if sum+gaps != r.Duration {
+		j.Errorf("the causes have %v, the gaps %v, the request %v", sum, gaps, r.Duration)
 	}
 }
 
@@ -64,6 +85,7 @@ func checkNames(j judge, r *waits.Request) {
 	}
 	for _, c := range r.Causes {
 		checkParty(j, c.By)
+		checkParty(j, c.In)
 	}
 }
 

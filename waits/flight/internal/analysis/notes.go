@@ -36,6 +36,9 @@ func (a *analyzer) startRoot(event *xtrace.Event, task xtrace.TaskID, n tracelog
 	if task != xtrace.NoTask && task != xtrace.BackgroundTask {
 		a.tasks[task] = r
 	}
+	if n.Parent.IsValid() && overlap(a.windows, r.start, r.start) {
+		a.called[n.Parent] = append(a.called[n.Parent], r)
+	}
 	if _, r.wanted = a.wanted[n.SpanID]; r.wanted {
 		a.keep(r)
 	}

@@ -52,9 +52,13 @@ func (r Root) fit(start, end xtrace.Time) (from, to xtrace.Time) {
 // too. The field Unended marks roots without a readable end. Read cannot detect a cut in the first
 // bytes of a generation, except in the first generation.
 //
-// Read calls pause at least once in every millisecond of work, so that the caller can sleep in
-// pause. pause may be nil. A panic of pause stops Read and passes through Read.
-func Read(r io.ReadSeeker, wanted []Root, pause func()) (requests []waits.Request, err error) {
+// own reports whether a function belongs to the program, as modules.Set.Own does. Causes and
+// parties name such functions before functions of libraries.
+//
+// Read calls pause, unless it is nil, at least once in every millisecond of its own work, so that
+// the caller can sleep in pause. A panic of pause passes through Read, to stop it.
+func Read(r io.ReadSeeker, wanted []Root, own func(function string) bool,
+	pause func()) (requests []waits.Request, err error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
@@ -63,7 +67,7 @@ func Read(r io.ReadSeeker, wanted []Root, pause func()) (requests []waits.Reques
 	if len(windows) == 0 {
 		return nil, err
 	}
-	a := newAnalyzer(wanted, windows, s.pause)
+	a := newAnalyzer(wanted, windows, own, s.pause)
 	// The second reading meets the errors of the first one.
 	err = s.events(a.event)
 	a.close()

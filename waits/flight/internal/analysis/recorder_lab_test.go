@@ -232,14 +232,19 @@ type request struct {
 
 // start begins a request on this goroutine. As a tracer does, it reads the clock before it makes
 // the note.
-func start(name string) *request { return startAfter(name, func() {}) }
+func start(name string) *request { return startCalled(name, trace.SpanID{}, func() {}) }
 
 // startAfter calls pause between the reading of the clock and the note.
 func startAfter(name string, pause func()) *request {
+	return startCalled(name, trace.SpanID{}, pause)
+}
+
+// startCalled begins a request that a span has sent.
+func startCalled(name string, parent trace.SpanID, pause func()) *request {
 	r := &request{span: newSpan(), name: name, began: time.Now()}
 	pause()
 	r.ctx, r.task = rt.NewTask(context.Background(), "request")
-	tracelog.Root(r.ctx, r.span, name)
+	tracelog.Root(r.ctx, r.span, parent, name)
 	return r
 }
 

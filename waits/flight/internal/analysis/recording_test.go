@@ -14,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -41,6 +42,9 @@ func (r root) wanted() analysis.Root {
 	return analysis.Root{TraceID: traceID, SpanID: r.id, Duration: r.took}
 }
 
+// own reports whether a function belongs to the program of the scenarios.
+var own = modules.New("github.com/perfline/perfline").Own(nil)
+
 func (r *recording) wanted() (all []analysis.Root) {
 	for _, root := range r.roots {
 		all = append(all, root.wanted())
@@ -60,7 +64,7 @@ func (r *recording) results(j judge) []waits.Request {
 // read returns the results of these roots, and checks what is true for each one.
 func (r *recording) read(j judge, wanted ...analysis.Root) []waits.Request {
 	j.Helper()
-	results, err := analysis.Read(bytes.NewReader(r.data), wanted, nil)
+	results, err := analysis.Read(bytes.NewReader(r.data), wanted, own, nil)
 	if err != nil {
 		j.Fatalf("Read: %v", err)
 	}

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"time"
@@ -208,6 +209,7 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 		default:
 			i.By = b.holderParty(h)
 		}
+	case p.activity == waitingNetwork && p.wake != nil && b.stacks.pollsNetwork(p.wake.stack):
 	case p.wake != nil && p.wake.by != nil:
 		i.By = b.party(p.wake)
 	}
@@ -216,9 +218,19 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 
 func (b *builder) party(w *wake) *waits.Party {
 	p := &waits.Party{Goroutine: uint64(w.by.id)}
-	p.Function, p.Stack = b.stacks.get(w.stack).function, b.stacks.frames(w.stack)
+	p.Stack = b.stacks.frames(w.stack)
+	p.Function = partyFunction(b.stacks.get(w.stack).site, p.Stack)
 	setRequest(p, w.span)
 	return p
+}
+
+// partyFunction returns the function of a party. "perfline" stands for all functions of a goroutine
+// that perfline has started.
+func partyFunction(s site, stack []waits.Frame) string {
+	if n := len(stack); s.function == "" && n > 0 && waiting.Perfline(stack[n-1].Function) {
+		return "perfline"
+	}
+	return s.function
 }
 
 func setRequest(p *waits.Party, s *span) {
@@ -233,15 +245,17 @@ func (b *builder) holderParty(h holder) *waits.Party {
 		return nil
 	}
 	p := &waits.Party{Goroutine: uint64(h.by.id), Function: h.by.function(b.stacks)}
-	if waiting.Standard(p.Function) {
+	switch {
+	case waiting.Perfline(p.Function):
+		p.Function = "perfline"
+	case waiting.Standard(p.Function):
 		p.Function = ""
 	}
 	first, end := h.by.segments(h.longest.start, h.longest.end)
 	for i := first; i < end; i++ {
 		if frames := b.runCalls(h.by, i); len(frames) > 0 {
-			if p.Stack = frames; innermost(frames) != "" {
-				p.Function = innermost(frames)
-			}
+			p.Stack = frames
+			p.Function = cmp.Or(b.stacks.site(frames).function, p.Function)
 		}
 		setRequest(p, b.stored[h.by.records[i].span])
 	}

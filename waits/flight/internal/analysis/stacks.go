@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,18 +18,63 @@ type stackID uint32
 type stacks struct {
 	ids  map[xtrace.Stack]stackID
 	list []stack
+
+	own  func(function string) bool // reports whether a function belongs to the program
+	owns map[string]bool            // results of own
 }
 
 type stack struct {
-	of       xtrace.Stack
-	known    bool // the fields below are set
-	frames   []waits.Frame
-	function string     // innermost, or ""
-	wait     waits.Kind // in package sync or in a channel; Wait if the stack does not tell
+	of     xtrace.Stack
+	known  bool // the fields below are set
+	frames []waits.Frame
+	site   site
+	wait   waits.Kind // in package sync or in a channel; Wait if the stack does not tell
 }
 
-func newStacks() *stacks {
-	return &stacks{ids: map[xtrace.Stack]stackID{}, list: []stack{{known: true, wait: waits.Wait}}}
+// A site is the place in the source where a goroutine runs or waits.
+type site struct {
+	function string // the program's innermost function; without one, the innermost of a library
+	via      string // the outermost function of a library that function calls, or ""
+	own      bool   // function belongs to the program
+}
+
+// nearer returns the site of another goroutine that s waits for, unless s alone is the program's.
+func (s site) nearer(other site) site {
+	if other.function == "" || s.own && !other.own {
+		return s
+	}
+	return other
+}
+
+func newStacks(own func(function string) bool) *stacks {
+	return &stacks{
+		ids: map[xtrace.Stack]stackID{}, list: []stack{{known: true, wait: waits.Wait}},
+		own: own, owns: map[string]bool{},
+	}
+}
+
+// isOwn reports whether a function belongs to the program.
+func (s *stacks) isOwn(function string) bool {
+	own, known := s.owns[function]
+	if !known {
+		own = !waiting.Standard(function) && s.own(function)
+		s.owns[function] = own
+	}
+	return own
+}
+
+// site returns the site of a stack. The zero site stands for a stack of the standard library.
+func (s *stacks) site(frames []waits.Frame) site {
+	innermost, outermost := "", ""
+	for i := range frames {
+		switch name := frames[i].Function; {
+		case s.isOwn(name):
+			return site{name, outermost, true}
+		case !waiting.Standard(name):
+			innermost, outermost = cmp.Or(innermost, name), name
+		}
+	}
+	return site{function: innermost}
 }
 
 func (s *stacks) id(of xtrace.Stack) stackID {
@@ -54,7 +100,7 @@ func (s *stacks) get(id stackID) *stack {
 		entry.frames = append(entry.frames,
 			waits.Frame{Function: f.Func, File: f.File, Line: int(f.Line)})
 	}
-	entry.function = innermost(entry.frames)
+	entry.site = s.site(entry.frames)
 	entry.wait = classify(entry.frames)
 	return entry
 }
@@ -77,15 +123,6 @@ func (s *stacks) pollKind(stack stackID) waits.Kind {
 		return waits.Wait
 	}
 	return waits.Network
-}
-
-func innermost(frames []waits.Frame) string {
-	for i := range frames {
-		if name := frames[i].Function; !waiting.Standard(name) {
-			return name
-		}
-	}
-	return ""
 }
 
 // commonCalls returns the calls of both stacks, which enclose all calls in between.
@@ -165,6 +202,15 @@ func (s *stacks) activity(stack stackID, rules []rule) activity {
 		}
 	}
 	return waitingUnknown
+}
+
+// pollsNetwork reports whether the goroutine ended a wait in the network poller by chance. Such a
+// goroutine polled the network for the scheduler, after it had stopped the world. Others close the
+// connection or set its deadline.
+func (s *stacks) pollsNetwork(stack stackID) bool {
+	return !slices.ContainsFunc(s.frames(stack), func(f waits.Frame) bool {
+		return strings.HasPrefix(f.Function, "internal/poll.")
+	})
 }
 
 // isCollector reports whether the stack belongs to a goroutine of the garbage collector.

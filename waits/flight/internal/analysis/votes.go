@@ -50,12 +50,13 @@ func (c calls) add(frames []waits.Frame, d time.Duration, exact bool) {
 	c[key].duration += d
 }
 
-// heaviest returns the innermost function outside the standard library that was called during more
-// than half of the time. If exact stacks cover a quarter of the time or more, only these count.
-func (c calls) heaviest() string {
+// heaviest returns the site of more than half of the time: the program's innermost function that
+// was called so long, or else the innermost function of a library. If exact stacks cover a quarter
+// of the time or more, only these count.
+func (c calls) heaviest(s *stacks) site {
 	var all, exact time.Duration
 	for k, call := range c {
-		if innermost(call.frames) == "" {
+		if s.site(call.frames).function == "" {
 			continue
 		}
 		all += call.duration
@@ -67,7 +68,7 @@ func (c calls) heaviest() string {
 	if onlyExact {
 		all = exact
 	}
-	during := votes[string]{}
+	during, own := votes[string]{}, false
 	for k, call := range c {
 		if onlyExact && !k.exact {
 			continue
@@ -77,30 +78,61 @@ func (c calls) heaviest() string {
 			if !counted[f.Function] && !waiting.Standard(f.Function) {
 				counted[f.Function] = true
 				during[f.Function] += call.duration
+				own = own || during[f.Function] > all/2 && s.isOwn(f.Function)
 			}
 		}
 	}
-	ends := votes[string]{}
+	ends, vias := votes[string]{}, map[string]votes[string]{}
 	for k, call := range c {
 		if onlyExact && !k.exact {
 			continue
 		}
+		end := site{}
 		for _, f := range call.frames {
-			if during[f.Function] > all/2 {
-				ends[f.Function] += call.duration
+			switch {
+			case waiting.Standard(f.Function):
+				continue
+			case during[f.Function] <= all/2:
+			case !own || s.isOwn(f.Function):
+				end.function = f.Function
+			}
+			if end.function != "" {
 				break
 			}
+			if own && !s.isOwn(f.Function) {
+				end.via = f.Function
+			}
 		}
+		if end.function == "" {
+			continue
+		}
+		if ends[end.function] += call.duration; vias[end.function] == nil {
+			vias[end.function] = votes[string]{}
+		}
+		vias[end.function][end.via] += call.duration
 	}
-	return ends.winner(cmp.Compare[string])
+	function := ends.winner(cmp.Compare[string])
+	return site{function, vias[function].winner(cmp.Compare[string]), own}
 }
 
-func (c *cause) result(r *root) waits.Cause {
-	result := waits.Cause{Kind: c.kind, Limit: c.limit, Duration: c.duration}
+func compareSites(a, b site) int {
+	return cmp.Or(cmp.Compare(a.function, b.function), cmp.Compare(a.via, b.via))
+}
+
+func (c *cause) result(r *root, s *stacks) waits.Cause {
+	result := waits.Cause{Kind: c.key.kind, Limit: c.limit, Duration: c.duration}
+	if c.in.root != nil {
+		result.In = &waits.Party{Goroutine: uint64(c.in.by.id)}
+		setRequest(result.In, c.in.root.span)
+	}
 	byID := func(a, b trace.SpanID) int { return slices.Compare(a[:], b[:]) }
 	result.SpanID = c.spans.winner(byID)
+	if c.key.span == "" && c.spans[result.SpanID] <= c.duration/2 {
+		result.SpanID = r.id // no span has most of the time
+	}
 	result.Span = r.names[result.SpanID]
-	result.Function = cmp.Or(c.calls.heaviest(), c.functions.winner(cmp.Compare[string]))
+	at := c.sites.winner(compareSites).nearer(c.calls.heaviest(s))
+	result.Function, result.Via = at.function, at.via
 	// A party must have most of the time.
 	for _, share := range c.parties {
 		if share.duration > c.duration/2 {

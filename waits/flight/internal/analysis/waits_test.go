@@ -21,8 +21,10 @@ var ofWaits = []fixture{
 		"chain",
 		"a chain of goroutines is followed to its end, which works for another request",
 		func(j judge, _ *recording, got []waits.Request) {
-			by(j, largest(j, &got[0], waits.OnCPU), "GET /slow")
-			says(j, &got[0], "waited for GET /slow, which ran in analysis_test.hash")
+			if c := largest(j, &got[0], waits.OnCPU); c.In == nil || c.In.Request != "GET /slow" || c.By != nil {
+				j.Errorf("in %+v, by %+v; want GET /slow, none", c.In, c.By)
+			}
+			says(j, &got[0], "waited for GET /slow, which ran on a processor in analysis_test.hash")
 			interval(j, &got[0], 0, waits.ChannelReceive)
 		},
 	},
