@@ -24,7 +24,7 @@ type decisions struct {
 
 // decide sets the reason to keep the request of an ended local root. d may be nil.
 func (d *decisions) decide(root *local.Root, s sdktrace.ReadOnlySpan) {
-	if d == nil || root.Class > local.Stream {
+	if d == nil || root.Class > local.Inner {
 		return
 	}
 	decision := d.keeper.Decide(&keep.Request{

@@ -73,28 +73,35 @@ func (r *Recent) all(f func(*request) bool) bool {
 }
 
 func (r *Recent) requestsFirst(f func(*request) bool) bool {
-	return r.bothNewestFirst(local.Request, local.Stream, f)
+	return r.newestOf(f, local.Request, local.Stream, local.Inner)
 }
 
 func (r *Recent) backgroundFirst(f func(*request) bool) bool {
-	return r.bothNewestFirst(local.Background, local.Housekeeping, f)
+	return r.newestOf(f, local.Background, local.Housekeeping)
 }
 
-// bothNewestFirst calls f for the roots of two classes. It stops and returns false when f returns
-// false.
-func (r *Recent) bothNewestFirst(one, other local.Class, f func(*request) bool) bool {
-	a, b := r.newest[one].newest, r.newest[other].newest
-	for a != nil || b != nil {
-		next := &a
-		if a == nil || b != nil && older(a, b) {
-			next = &b
+// newestOf calls f for the roots of some classes, the newest first. If f returns false, newestOf
+// stops and returns false.
+func (r *Recent) newestOf(f func(*request) bool, classes ...local.Class) bool {
+	var heads [local.Classes]*request
+	for _, c := range classes {
+		heads[c] = r.newest[c].newest
+	}
+	for {
+		newest := &heads[0]
+		for i := range heads {
+			if *newest == nil || heads[i] != nil && older(*newest, heads[i]) {
+				newest = &heads[i]
+			}
 		}
-		if !f(*next) {
+		if *newest == nil {
+			return true
+		}
+		if !f(*newest) {
 			return false
 		}
-		*next = (*next).older
+		*newest = (*newest).older
 	}
-	return true
 }
 
 func (r *Recent) slowestFirst(f func(*request) bool) bool {
