@@ -33,7 +33,7 @@ type Recorder interface {
 	Slow(bridge.Root) bool
 
 	// Result returns the result for a request. It returns false if the result is not ready, will
-	// never come, or gave way to newer results. Callers must not change the result.
+	// never come, or gave way to other results. Callers must not change the result.
 	Result(trace.TraceID, trace.SpanID) (*Request, bool)
 
 	// Watch calls f for each root for which Slow returned true, as soon as the result is ready. A
@@ -98,7 +98,7 @@ type Stats struct {
 	// Abandoned requests left the window while they waited, or the recorder was disarmed before.
 	Abandoned   uint64
 	RateLimited uint64 // refused: no snapshot is allowed in time
-	Dropped     uint64 // refused: too many requests waited
+	Dropped     uint64 // too many slower or failed requests waited
 	NotArmed    uint64 // refused: the recorder was not armed
 	Pending     uint64 // requests that wait for a snapshot or its analysis
 
@@ -106,12 +106,13 @@ type Stats struct {
 	SnapshotsFailed uint64 // failed, or too large
 	SnapshotBytes   uint64 // size of all written snapshots
 	Panics          uint64 // of the analysis and of functions of Watch
-	// TooLarge results lost their goroutines, with too many intervals. Causes and sentence stay.
+	// TooLarge results lost their goroutines, for lack of memory. Causes and sentence stay.
 	TooLarge uint64
-	// Evicted results were replaced by newer ones, or their causes alone were too large to store.
+	// Evicted results gave way to the results of slower requests. Results of requests that have
+	// left the program's memory are not counted when they leave.
 	Evicted     uint64
 	Results     uint64 // stored results
-	ResultBytes uint64 // approximate size of the stored results
+	ResultBytes uint64 // approximate memory of the stored results
 
 	Armed   time.Duration // total time armed
 	Writing time.Duration // total time for writing snapshots

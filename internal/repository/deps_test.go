@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"internal/routes":        {"internal", "internal/local"},
 	"internal/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
 	"internal/viewers":       {"internal", "internal/record", "observer", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/waiting", "profiling/profile", "profiling/sessions", "waits"},
-	"internal/waiting":       {"internal", "waits"},
+	"internal/waiting":       {"internal", "internal/local", "waits"},
 	"live": {"", "internal", "internal/remote", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions", "profiling/service", "waits",
 		"internal/local", "internal/requests", "internal/routes", "internal/runtimestats", "live/internal/view"},
 	"live/internal/view": {"internal", "internal/record", "internal/remote", "internal/lookup", "observer", "profiling/profile", "profiling/sessions", "waits",
@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"internal/lookup":        {"internal/local", "internal/requests", "internal/routes", "internal/waiting", "waits", "profiling/profile", "profiling/sessions"},
 	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "requests", "internal/counts", "internal/continuous", "profiling/pyroscope", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
+	"":                       {"internal", "requests", "internal/counts", "internal/continuous", "profiling/pyroscope", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting", "internal/local"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""

@@ -38,7 +38,11 @@ type Config struct {
 	// minute; 0 means 0.05, which is 3 s. Negative means no limit. Work over the bound waits.
 	MaxCPU float64
 
-	Requests int // number of most recent results to store, within 8 MiB; 0 means 64, negative none
+	// Requests bounds the number of stored results, within 8 MiB; 0 means 512, negative none. Over
+	// the bounds, results of requests that have left the memory of perfline.Start's pipeline leave
+	// first. The results of the least slow requests are next: they lose their goroutines, and then
+	// their causes. Without perfline.Start, results of the slowest requests stay.
+	Requests int
 
 	Logger *slog.Logger // nil means perfline.Config's, or slog.Default() without perfline.Start
 }
@@ -72,5 +76,5 @@ func (c *Config) fill() {
 	c.MaxBytes = min(cmp.Or(max(0, c.MaxBytes), 10<<20), math.MaxInt/4)
 	c.MinInterval = cmp.Or(c.MinInterval, 10*time.Second)
 	c.MaxCPU = cmp.Or(c.MaxCPU, 0.05)
-	c.Requests = max(0, cmp.Or(c.Requests, 64))
+	c.Requests = max(0, cmp.Or(c.Requests, 512))
 }
