@@ -13,7 +13,6 @@ import (
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/internal/within"
-	"github.com/perfline/perfline/waits"
 )
 
 // A tracing makes a pipeline's spans, and delivers them.
@@ -21,6 +20,9 @@ type tracing struct {
 	provider trace.TracerProvider
 	keeps    bool                       // it applies Config.Keep
 	labels   *spanlabels.TracerProvider // wraps an SDK's provider; nil with perfline's own
+
+	annotator *annotator // nil unless spans are exported and Config.Waits is set
+
 	stats    func() bridge.Stats
 	flush    func(context.Context) error
 	shutdown func(context.Context) error
@@ -49,26 +51,19 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
 	}
-	if c.Waits != nil {
-		p.OnSlow = askRecorder(c.Waits, &p)
+	var annotates *annotator
+	if c.Waits != nil && len(p.Exporters) > 0 {
+		annotates = newAnnotator(p.Exporters[0], c.Waits)
+		p.Exporters[0], p.OnSlow = annotates, annotates.onSlow
+	} else if c.Waits != nil {
+		p.OnSlow = func(root bridge.Root, _ bool) { c.Waits.Slow(root) }
 	}
 	if to.snapshot != nil {
 		p.Processors = []sdktrace.SpanProcessor{to.snapshot}
 	}
 	provider := bridge.NewTracerProvider(p)
-	return &tracing{provider: provider, keeps: !c.Keep.Off, stats: provider.Stats,
-		flush: provider.ForceFlush, shutdown: provider.Shutdown}
-}
-
-// askRecorder returns a function that reports slow requests to a recorder. askRecorder puts an
-// annotator before an exporter of p, so that exported spans carry the recorder's results.
-func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(bridge.Root) {
-	if len(p.Exporters) == 0 {
-		return func(root bridge.Root) { recorder.Slow(root) }
-	}
-	a := newAnnotator(p.Exporters[0], recorder)
-	p.Exporters[0] = a
-	return a.onSlow
+	return &tracing{provider: provider, keeps: !c.Keep.Off, annotator: annotates,
+		stats: provider.Stats, flush: provider.ForceFlush, shutdown: provider.Shutdown}
 }
 
 // joinTracing adds processors to the program's provider. Shutdown removes the processors, and the
