@@ -35,6 +35,7 @@ declare namespace Data {
   }
   interface comparedRequest extends requestRow {
     waits: boolean;
+    no_waits?: string;
     samples: number;
   }
   interface comparison {
@@ -278,6 +279,7 @@ declare namespace Data {
     path: pathRow[];
     shares: shareRow[];
     waits?: waitsDetail;
+    no_waits?: string;
     files: format[];
   }
   interface requestRow {
@@ -466,9 +468,11 @@ declare namespace Data {
   }
   interface waitsDetail extends segmentTables {
     sentence: string;
+    dropped?: string;
     causes: causeRow[] | null;
     goroutines: goroutineRow[] | null;
-    stacks: frameRow[][] | null;
+    frames: frameRow[] | null;
+    stacks: number[][] | null;
     contradictions?: number;
   }
   interface waitsState {
