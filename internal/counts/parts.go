@@ -200,7 +200,7 @@ func Annotations(s AnnotationStats) (t Table) {
 	t.outcomes(name, unit, "exported root spans of slow requests")
 	t.add("exported", s.Exported, "exported root spans of slow requests")
 	t.add("annotated", s.Annotated, "root spans with the attributes perfline.cause")
-	t.add("late", s.Late, "root spans without attributes: the result came after 10 s")
+	t.add("late", s.Late, "root spans without attributes: no result came within 10 s")
 	t.add("flushed", s.Flushed, "root spans without attributes: a flush came before the result")
 	t.add("no_result", s.NoResult, "root spans without attributes: there is no result")
 	t.add("too_many", s.TooMany, "root spans without attributes: too many traces waited")
