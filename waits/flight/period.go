@@ -142,7 +142,8 @@ func (r *recorder) affordable(now time.Time) bool {
 	if cost > r.budget.limit/2 {
 		cost = 0
 	}
-	return r.budget.wait(now, cost) <= 0
+	end := now.Add((1 + restFactor) * cost) // some of the budget returns during the analysis
+	return r.budget.wait(end, cost) <= 0
 }
 
 // dequeue removes the n oldest roots from the list. The caller holds mu.
