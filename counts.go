@@ -64,6 +64,9 @@ func (p *Pipeline) read() (s Stats, t counts.Table) {
 	if p.waits != nil {
 		s.Waits = p.waits.Stats()
 		t = append(t, counts.Waits(s.Waits, p.waits.State())...)
+		if p.tracing != nil && p.tracing.annotator != nil {
+			t = append(t, counts.Annotations(p.tracing.annotator.stats())...)
+		}
 	}
 	if p.measures != nil {
 		s.Measures = p.measures.Stats()

@@ -25,7 +25,8 @@ type destinations struct {
 
 	// The following fields are set only beside a provider of the SDK.
 	decisions *decisions    // nil without a policy
-	output    bridge.Output // encoded, or an annotator before encoded; nil without encoded
+	output    bridge.Output // encoded, or annotator before encoded; nil without encoded
+	annotator *annotator    // nil unless encoded and Config.Waits are set
 
 	encoder otlpenc.Groups
 	lists   sync.Pool // of *[1]bridge.Spans: the lists of OnEnd
@@ -49,8 +50,9 @@ func (d *destinations) decideBeside(c Config) {
 	case d.encoded == nil:
 		d.decisions.slow = func(root bridge.Root) { c.Waits.Slow(root) }
 	default:
-		a := newAnnotator(d.encoded, c.Waits)
-		d.output, d.decisions.slow = a, a.onSlow
+		d.annotator = newAnnotator(d.encoded, c.Waits)
+		d.output = d.annotator
+		d.decisions.slow = func(root bridge.Root) { d.annotator.onSlow(root, true) }
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -290,6 +291,9 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		}
 		r := within.Begin(ctx, within.Grace)
 		r.Do(ofWaits, func(context.Context) error {
+			if w, ok := c.Waits.(waiting.Recorder); ok {
+				w.SetHeld(p.recent.Holds)
+			}
 			c.Waits.Start(c.Logger)
 			return nil
 		})

@@ -1,6 +1,7 @@
 package perfline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,7 +12,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/profile"
@@ -28,7 +31,10 @@ type guardedWaits struct {
 	modules  []string // of the program, beside its main module
 }
 
-var _ waits.Recorder = (*guardedWaits)(nil)
+var (
+	_ waits.Recorder   = (*guardedWaits)(nil)
+	_ waiting.Recorder = (*guardedWaits)(nil)
+)
 
 const ofWaits = "Config.Waits"
 
@@ -53,6 +59,18 @@ func (w *guardedWaits) Slow(r bridge.Root) (asked bool) {
 func (w *guardedWaits) Result(t trace.TraceID, s trace.SpanID) (q *waits.Request, ok bool) {
 	w.try(func() { q, ok = w.recorder.Result(t, s) })
 	return q, ok && q != nil
+}
+
+// SetHeld and Missing implement [waiting.Recorder], as far as the program's recorder does.
+func (w *guardedWaits) SetHeld(held func([]local.ID) []bool) {
+	if r, ok := w.recorder.(waiting.Recorder); ok {
+		w.try(func() { r.SetHeld(held) })
+	}
+}
+
+func (w *guardedWaits) Missing(id local.ID, end time.Time) (why waiting.Reason) {
+	w.try(func() { why = waiting.Missing(w.recorder, id, end) })
+	return cmp.Or(why, waiting.Unknown)
 }
 
 func (w *guardedWaits) Watch(f func(bridge.Root, *waits.Request)) (stop func()) {

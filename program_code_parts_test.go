@@ -509,7 +509,7 @@ func newProviderPart(t *testing.T, p *program) *part {
 	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{
 		Sampler: programSampler{p}, IDs: programIDs{p}, Timeline: tl, Exporters: []bridge.Output{programOutput{to}}, Logs: programLogs{p},
 		Marks: bridge.SpanEventsAndLogRecords, Keep: &bridge.KeepPolicy{Slow: time.Nanosecond}, Processors: []sdktrace.SpanProcessor{programProcessor{p}},
-		OnSlow: func(bridge.Root) { p.at("bridge.TracerProviderConfig.OnSlow") },
+		OnSlow: func(bridge.Root, bool) { p.at("bridge.TracerProviderConfig.OnSlow") },
 	})
 	complete := false
 	defer func() {

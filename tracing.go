@@ -15,13 +15,15 @@ import (
 	"github.com/perfline/perfline/internal/spanconfig"
 	"github.com/perfline/perfline/internal/spanlabels"
 	"github.com/perfline/perfline/internal/within"
-	"github.com/perfline/perfline/waits"
 )
 
 // A tracing makes a pipeline's spans, and delivers them.
 type tracing struct {
 	provider trace.TracerProvider
 	labels   *spanlabels.TracerProvider // wraps an SDK's provider; nil with perfline's own
+
+	annotator *annotator // nil unless spans are exported and Config.Waits is set
+
 	stats    func() bridge.Stats
 	requests func() map[string]uint64 // the decisions about Config.Keep; nil without any
 	flush    func(context.Context) error
@@ -51,14 +53,18 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 	if to.encoded != nil {
 		p.Exporters = []bridge.Output{to.encoded}
 	}
-	if c.Waits != nil {
-		p.OnSlow = askRecorder(c.Waits, &p)
+	var annotates *annotator
+	if c.Waits != nil && len(p.Exporters) > 0 {
+		annotates = newAnnotator(p.Exporters[0], c.Waits)
+		p.Exporters[0], p.OnSlow = annotates, annotates.onSlow
+	} else if c.Waits != nil {
+		p.OnSlow = func(root bridge.Root, _ bool) { c.Waits.Slow(root) }
 	}
 	if to.snapshot != nil {
 		p.Processors = []sdktrace.SpanProcessor{to.snapshot}
 	}
 	provider := bridge.NewTracerProvider(p)
-	t := &tracing{provider: provider, stats: provider.Stats,
+	t := &tracing{provider: provider, annotator: annotates, stats: provider.Stats,
 		flush: provider.ForceFlush, shutdown: provider.Shutdown}
 	if !c.Keep.Off {
 		t.requests = provider.RequestCounts
@@ -83,17 +89,6 @@ func warnOfEarlier(c Config, earlier trace.TracerProvider) {
 		"provider", fmt.Sprintf("%T", earlier))
 }
 
-// askRecorder returns a function that reports slow requests to a recorder. askRecorder puts an
-// annotator before an exporter of p, so that exported spans carry the recorder's results.
-func askRecorder(recorder waits.Recorder, p *bridge.TracerProviderConfig) func(bridge.Root) {
-	if len(p.Exporters) == 0 {
-		return func(root bridge.Root) { recorder.Slow(root) }
-	}
-	a := newAnnotator(p.Exporters[0], recorder)
-	p.Exporters[0] = a
-	return a.onSlow
-}
-
 // joinTracing adds processors to the program's provider. Shutdown removes the processors, and the
 // provider shuts them down once more.
 func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput,
@@ -107,7 +102,8 @@ func joinTracing(c Config, res *resource.Resource, logs bridge.LogOutput,
 	c.TracerProvider.RegisterSpanProcessor(to)
 	labels := spanlabels.WrapTracerProvider(c.TracerProvider)
 	t := &tracing{
-		provider: c.TracerProvider, labels: labels, stats: processor.Stats, flush: to.ForceFlush,
+		provider: c.TracerProvider, labels: labels, annotator: to.annotator,
+		stats: processor.Stats, flush: to.ForceFlush,
 		shutdown: func(ctx context.Context) error {
 			err := errors.Join(processor.Shutdown(ctx), to.ForceFlush(ctx), to.Shutdown(ctx))
 			r := within.Begin(ctx, 2*within.Grace)

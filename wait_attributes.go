@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/counts"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/internal/within"
@@ -33,6 +34,7 @@ type annotator struct {
 	mu     sync.Mutex // guards the following fields
 	traces map[trace.TraceID]*waitingTrace
 	bytes  int // of all delayed spans
+	counts counts.AnnotationStats
 }
 
 // A waitingTrace holds the delayed spans of a trace with slow requests.
@@ -47,6 +49,7 @@ type waitingTrace struct {
 type waitingRoot struct {
 	id                  trace.SpanID
 	hasResult, hasSpans bool
+	tooLarge            bool // the spans passed without attributes, over maxWaitingBytes
 }
 
 // complete reports whether all results and all spans of the trace's requests have arrived.
@@ -64,15 +67,9 @@ func (t *waitingTrace) root(id trace.SpanID) *waitingRoot {
 	return &t.roots[i]
 }
 
-const (
-	// longestWait bounds the delay of spans. A recorder without budget may need minutes. Backends
-	// that sample whole traces decide earlier.
-	longestWait = 10 * time.Second
-
-	// handOverTime bounds the delay of results. A hand-over takes about 100 ms. Spans of a request
-	// that stays in memory only never arrive.
-	handOverTime = time.Second
-)
+// longestWait bounds the delay of spans. A recorder without budget may need minutes. Backends that
+// sample whole traces decide earlier.
+const longestWait = 20 * time.Second
 
 // Bounds of delayed traces and spans. Further spans pass without attributes.
 const (
@@ -89,10 +86,12 @@ func newAnnotator(next bridge.Output, recorder waits.Recorder) *annotator {
 	return a
 }
 
-// onSlow delays the spans of a slow request if the recorder analyses the request. It is called
-// before the hand-over of the spans.
-func (a *annotator) onSlow(root bridge.Root) {
-	a.await(root.TraceID, root.SpanID)
+// onSlow delays the spans of a slow request if the recorder analyses the request and the spans are
+// exported. It is called before the hand-over of the spans.
+func (a *annotator) onSlow(root bridge.Root, exported bool) {
+	if exported {
+		a.await(root.TraceID, root.SpanID)
+	}
 	if !a.recorder.Slow(root) {
 		a.forget(root)
 	}
@@ -104,14 +103,15 @@ func (a *annotator) forget(root bridge.Root) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.traces[root.TraceID]
-	if t == nil {
+	if t == nil || t.root(root.SpanID) == nil {
 		return
 	}
 	t.roots = slices.DeleteFunc(t.roots, func(r waitingRoot) bool { return r.id == root.SpanID })
+	a.counts.NoResult++
 	switch {
 	case !t.complete():
 	case len(t.spans) == 0:
-		a.remove(root.TraceID, t)
+		a.remove(root.TraceID, t, &a.counts.Late)
 	default:
 		t.timer.Reset(0)
 	}
@@ -121,9 +121,11 @@ func (a *annotator) forget(root bridge.Root) {
 func (a *annotator) await(id trace.TraceID, root trace.SpanID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.counts.Exported++
 	t := a.traces[id]
 	if t == nil {
 		if len(a.traces) == maxWaitingTraces {
+			a.counts.TooMany++
 			return
 		}
 		t = &waitingTrace{timer: time.AfterFunc(longestWait, func() { a.expire(id) })}
@@ -156,14 +158,11 @@ func (a *annotator) settle(root bridge.Root, result *waits.Request) *waitingTrac
 		r.hasResult = true
 	}
 	t.results = append(t.results, result)
-	switch {
-	case t.complete():
-		a.remove(root.TraceID, t)
-		return t
-	case !slices.ContainsFunc(t.roots, func(r waitingRoot) bool { return !r.hasResult }):
-		t.timer.Reset(handOverTime)
+	if !t.complete() {
+		return nil
 	}
-	return nil
+	a.remove(root.TraceID, t, &a.counts.Late)
+	return t
 }
 
 func (a *annotator) expire(id trace.TraceID) {
@@ -172,14 +171,25 @@ func (a *annotator) expire(id trace.TraceID) {
 	a.mu.Lock()
 	t := a.traces[id]
 	if t != nil {
-		a.remove(id, t)
+		a.remove(id, t, &a.counts.Late)
 	}
 	a.mu.Unlock()
 	a.pass(t)
 }
 
-// remove removes a trace. a.mu is locked.
-func (a *annotator) remove(id trace.TraceID, t *waitingTrace) {
+// remove removes a trace, and counts its roots: incomplete is the count of the roots that lack
+// their result or their spans. a.mu is locked.
+func (a *annotator) remove(id trace.TraceID, t *waitingTrace, incomplete *uint64) {
+	for _, r := range t.roots {
+		switch {
+		case r.tooLarge:
+			a.counts.TooLarge++
+		case r.hasResult && r.hasSpans:
+			a.counts.Annotated++
+		default:
+			*incomplete++
+		}
+	}
 	t.timer.Stop()
 	delete(a.traces, id)
 	a.pending.Add(-1)
@@ -238,13 +248,14 @@ func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []
 			others = append(others, s)
 			continue
 		}
+		tooLarge := a.bytes+len(s.Bytes) > maxWaitingBytes
 		if root := (*otlpenc.Spans)(&s).Root(); root != nil {
 			if r := t.root(root.SpanID); r != nil {
-				r.hasSpans = true
+				r.hasSpans, r.tooLarge = true, tooLarge
 				arrived = append(arrived, s.TraceID)
 			}
 		}
-		if a.bytes+len(s.Bytes) > maxWaitingBytes {
+		if tooLarge {
 			others = append(others, s)
 			continue
 		}
@@ -253,7 +264,7 @@ func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []
 	}
 	for _, id := range arrived {
 		if t := a.traces[id]; t != nil && t.complete() {
-			a.remove(id, t)
+			a.remove(id, t, &a.counts.Late)
 			complete = append(complete, t)
 		}
 	}
@@ -265,7 +276,7 @@ func (a *annotator) passAll() {
 	a.mu.Lock()
 	var all []*waitingTrace
 	for id, t := range a.traces {
-		a.remove(id, t)
+		a.remove(id, t, &a.counts.Flushed)
 		all = append(all, t)
 	}
 	a.mu.Unlock()
@@ -274,6 +285,17 @@ func (a *annotator) passAll() {
 	}
 	a.passing.Lock()   // waits until all traces that were removed earlier have passed
 	a.passing.Unlock() //nolint:staticcheck // the critical section is empty
+}
+
+// stats returns the counts of exported roots.
+func (a *annotator) stats() counts.AnnotationStats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.counts
+	for _, t := range a.traces {
+		s.Pending += uint64(len(t.roots))
+	}
+	return s
 }
 
 // OnRead registers f. The next output calls f before each read of the output's data.

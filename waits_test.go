@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,15 +18,19 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/profiling/sessions"
+	"github.com/perfline/perfline/requests"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight"
 )
@@ -261,6 +266,134 @@ func TestWaitsAsAttributesBeforeTheSpans(t *testing.T) {
 				t.Errorf("sent %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Each exported root span of a slow request counts once, by what became of its attributes.
+func TestWaitsAsAttributesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, sent := &answers{}, &collected{}
+		pl, ctx, _ := start(t, perfline.Config{
+			Waits: recorder, Traces: exporter.Config{Sender: sent, QueueSize: 4096}, Keep: bridge.KeepPolicy{Slow: 1, PerSecond: -1},
+			Sampler: samplerOf(func(name string) bool { return name != "GET /in memory" }),
+		})
+		var megabyte []attribute.KeyValue
+		for i := range 64 {
+			megabyte = append(megabyte, attribute.String(strconv.Itoa(i), strings.Repeat("x", 16<<10)))
+		}
+		serve := func(name string, attributes ...attribute.KeyValue) {
+			_, span := pl.TracerProvider().Tracer("t").Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(time.Now().Add(-time.Second)), trace.WithAttributes(attributes...))
+			span.End()
+		}
+		answer := func() {
+			for _, root := range recorder.asked {
+				recorder.watcher(root, &waits.Request{TraceID: root.TraceID, RootID: root.SpanID, Duration: time.Second, Goroutines: []waits.Goroutine{{
+					Intervals: []waits.Interval{{Kind: waits.Mutex, End: time.Second, SpanID: root.SpanID}},
+				}}})
+			}
+			recorder.asked = nil
+		}
+		const ends = time.Second // of hand-overs
+		want := map[string]uint64{"exported": 0, "annotated": 0, "late": 0, "flushed": 0, "no_result": 0, "too_many": 0, "too_large": 0, "pending": 0}
+		for _, c := range []struct {
+			name string
+			run  func()
+			more map[string]int
+		}{
+			{"a result", func() { serve("GET /"); time.Sleep(ends); answer() }, map[string]int{"exported": 1, "annotated": 1}},
+			{"a result before the spans", func() { serve("GET /"); answer(); time.Sleep(ends) }, map[string]int{"exported": 1, "annotated": 1}},
+			{"refused", func() { recorder.refuses = true; serve("GET /"); time.Sleep(ends); recorder.refuses = false }, map[string]int{"exported": 1, "no_result": 1}},
+			{"given up", func() {
+				recorder.asked = nil
+				serve("GET /")
+				time.Sleep(ends)
+				recorder.watcher(recorder.asked[0], nil)
+			}, map[string]int{"exported": 1, "no_result": 1}},
+			{"no answer yet", func() { serve("GET /"); time.Sleep(ends) }, map[string]int{"exported": 1, "pending": 1}},
+			{"an answer that is late", func() { time.Sleep(10 * time.Second); answer() }, map[string]int{"pending": -1, "late": 1}},
+			{"a flush", func() { serve("GET /"); time.Sleep(ends); _ = pl.Flush(ctx); answer() }, map[string]int{"exported": 1, "flushed": 1}},
+			{"in memory only", func() { serve("GET /in memory"); time.Sleep(ends); answer() }, nil},
+			{"too large", func() {
+				for range 5 {
+					serve("GET /", megabyte...)
+				}
+				time.Sleep(ends)
+				answer()
+			}, map[string]int{"exported": 5, "annotated": 3, "too_large": 2}},
+			{"too many", func() {
+				for range 600 {
+					serve("GET /")
+				}
+				time.Sleep(ends)
+				answer()
+			}, map[string]int{"exported": 600, "annotated": 512, "too_many": 88}},
+			{"the end", func() { serve("GET /"); _ = pl.Shutdown(patient(t)) }, map[string]int{"exported": 1, "flushed": 1}},
+		} {
+			c.run()
+			synctest.Wait()
+			got, sum := map[string]uint64{}, uint64(0)
+			for _, row := range pl.Counts() {
+				if row.Group == "perfline.waits.spans" {
+					got[row.Name] = row.N
+					sum += row.N
+				}
+			}
+			for name, n := range c.more {
+				want[name] += uint64(n)
+			}
+			if !maps.Equal(got, want) || sum != 2*got["exported"] {
+				t.Errorf("after %s: %v, want %v", c.name, got, want)
+			}
+		}
+		roots, annotated := 0, 0
+		for _, s := range sent.spans {
+			if s.GetName() == "GET /" {
+				roots++
+				if slices.ContainsFunc(s.GetAttributes(), func(kv *commonpb.KeyValue) bool { return kv.GetKey() == "perfline.time.mutex" }) {
+					annotated++
+				}
+			}
+		}
+		if uint64(roots) != want["exported"] || uint64(annotated) != want["annotated"] {
+			t.Errorf("the backend has %d spans, %d with attributes; want %d and %d", roots, annotated, want["exported"], want["annotated"])
+		}
+	})
+}
+
+// holding is a recorder that asks which requests are in memory, and knows reasons.
+type holding struct {
+	answers
+	held func([]local.ID) []bool
+}
+
+func (h *holding) SetHeld(held func([]local.ID) []bool)                    { h.held = held }
+func (*holding) Missing(local.ID, time.Time) waiting.Reason                { return waiting.GaveWay }
+func (*holding) Result(trace.TraceID, trace.SpanID) (*waits.Request, bool) { return nil, false }
+
+// A pipeline tells its recorder which requests are in memory, and passes the recorder's reasons on.
+func TestWaitsOfRequestsInMemory(t *testing.T) {
+	recorder := &holding{}
+	pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Recent: requests.Config{Newest: 1, Slowest: -1, Kept: -1}, Keep: bridge.KeepPolicy{Slow: 1}})
+	var ids []local.ID
+	for range 3 {
+		_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer))
+		span.End()
+		ids = append(ids, local.ID{Trace: span.SpanContext().TraceID(), Span: span.SpanContext().SpanID()})
+	}
+	var want []bool
+	for _, id := range ids {
+		_, ok := pl.Recent().Find(id.Trace, id.Span)
+		want = append(want, ok)
+	}
+	if got := recorder.held(ids); !slices.Equal(got, want) || !got[2] || got[1] {
+		t.Errorf("in memory are %v, want %v: the last one, and not the one before", got, want)
+	}
+	if got := waiting.Missing(pl.Waits(), ids[0], time.Now()); got != waiting.GaveWay {
+		t.Errorf("the reason is %q, want the recorder's", got)
+	}
+	pl, _, _ = start(t, perfline.Config{Waits: &answers{}})
+	if got := waiting.Missing(pl.Waits(), ids[0], time.Now()); got != waiting.Unknown {
+		t.Errorf("of a recorder without reasons, the reason is %q", got)
 	}
 }
 

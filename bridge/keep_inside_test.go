@@ -98,7 +98,7 @@ func TestOnSlowComparesWithTheRoute(t *testing.T) {
 					}
 					config := bridge.TracerProviderConfig{Timeline: observer.NewTimeline(observer.TimelineOptions{}), Sampler: sdktrace.NeverSample(), Keep: &c.policy, Recorders: []bridge.Output{recorded}}
 					if c.asked {
-						config.OnSlow = func(bridge.Root) { asked++ }
+						config.OnSlow = func(bridge.Root, bool) { asked++ }
 					}
 					p := bridge.NewTracerProvider(config)
 					defer func() { _ = p.Shutdown(t.Context()) }()

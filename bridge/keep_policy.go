@@ -150,8 +150,8 @@ func (s *recordedSpan) applyKeepPolicy(unit *record.Unit) {
 	s.mu.Unlock()
 	if d.Slow && p.onSlow != nil && (s.sampled || d.Reason != local.NotKept) {
 		end := s.asRoot()
-		root := publicRoot(&end)
-		p.timeline.Try("OnSlow", func() { p.onSlow(root) })
+		root, exported := publicRoot(&end), s.sampled || s.exportsKept()
+		p.timeline.Try("OnSlow", func() { p.onSlow(root, exported) })
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -504,8 +505,15 @@ func TestKeepAndObservers(t *testing.T) {
 
 // OnSlow gets each slow request that someone can look at: it is sampled, or it is kept, for whatever reason.
 func TestOnSlow(t *testing.T) {
+	for _, export := range []bool{false, true} {
+		t.Run(fmt.Sprint("export ", export), func(t *testing.T) { testOnSlow(t, export) })
+	}
+}
+
+func testOnSlow(t *testing.T, export bool) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []bridge.Root
+		var exported []bool
 		p := bridge.NewTracerProvider(bridge.TracerProviderConfig{
 			Timeline: observer.NewTimeline(observer.TimelineOptions{}),
 			Sampler: samplerFunc(func(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
@@ -514,8 +522,9 @@ func TestOnSlow(t *testing.T) {
 				}
 				return sdktrace.SamplingResult{}
 			}),
-			Keep:   &bridge.KeepPolicy{PerSecond: 1},
-			OnSlow: func(q bridge.Root) { got = append(got, q) },
+			Keep:      &bridge.KeepPolicy{PerSecond: 1, Export: export},
+			Exporters: []bridge.Output{&arrivals{countOnly: true}},
+			OnSlow:    func(q bridge.Root, e bool) { got, exported = append(got, q), append(exported, e) },
 		})
 		defer func() { _ = p.Shutdown(t.Context()) }()
 		serve := func(name string, took time.Duration) trace.SpanContext {
@@ -537,6 +546,9 @@ func TestOnSlow(t *testing.T) {
 		}
 		if want := (bridge.Root{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Name: "kept", Class: "request", Start: began, End: began.Add(time.Second), Keep: "slow"}); got[0] != want {
 			t.Errorf("slow is %+v, want %+v", got[0], want)
+		}
+		if want := []bool{export, true}; !slices.Equal(exported, want) {
+			t.Errorf("exported are %v, want %v", exported, want)
 		}
 	})
 }

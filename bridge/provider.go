@@ -82,10 +82,10 @@ type TracerProviderConfig struct {
 	Keep *KeepPolicy
 
 	// OnSlow, when set, is called for each request that Keep classifies as slow, if the request is
-	// sampled or kept. OnSlow must not block, because the caller is the goroutine that ended the
-	// local root. OnSlow is called before the hand-over of the spans. OnSlow changes the default of
-	// KeepPolicy.Factor.
-	OnSlow func(Root)
+	// sampled or kept. exported reports whether the exporters will receive the request. OnSlow must
+	// not block, because the caller is the goroutine that ended the local root. OnSlow is called
+	// before the hand-over of the spans. OnSlow changes the default of KeepPolicy.Factor.
+	OnSlow func(_ Root, exported bool)
 
 	// Processors are called on the goroutine that starts or ends a span. Processors receive the
 	// same spans as from the SDK's provider. The provider recovers and counts panics of processors.
@@ -123,8 +123,8 @@ type TracerProvider struct {
 	limits       sdktrace.SpanLimits
 	resource     *resource.Resource
 	recordPanics bool
-	keeper       *keep.Keeper // nil without a policy
-	onSlow       func(Root)   // may be nil
+	keeper       *keep.Keeper     // nil without a policy
+	onSlow       func(Root, bool) // may be nil
 	dropped      keep.DroppedRoots
 	routes       *routes.Table // counts local roots; may be nil
 	strays       strayCounter  // may be nil

@@ -259,11 +259,17 @@ func (s *recordedSpan) endTentative() {
 			unit.Discard(s)
 		}
 		p.dropped.Add(s.asRoot(), p.decisionCounter(s))
-	case p.keeper.Exports(s.keep) && len(p.exporters) > 0 && !s.parent.foreignTrace:
+	case s.exportsKept():
 		s.Unit().Export(s)
 	default:
 		s.Unit().End(s)
 	}
+}
+
+// exportsKept reports whether exporters receive the request of a local root if the policy keeps it.
+func (s *recordedSpan) exportsKept() bool {
+	p := s.tracer.provider
+	return p.keeper.Exports(s.keep) && len(p.exporters) > 0 && !s.parent.foreignTrace
 }
 
 // markEnded ends the span without its unit and without the processors. markEnded returns false if

@@ -24,7 +24,7 @@ func (h *handler) find(traceID, spanID string) (requests.Request, error) {
 	if err != nil {
 		return requests.Request{}, err
 	}
-	return h.waits.With(s.Request()), nil
+	return h.waits.With(s), nil
 }
 
 func (h *handler) snapshot(traceID, spanID string) (requests.Snapshot, error) {

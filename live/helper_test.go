@@ -225,6 +225,7 @@ type (
 			Functions []string
 			Parties   []party
 			Sentence  string
+			Dropped   string
 			Causes    []struct {
 				Kind, Function, Via string
 				By, Request         *struct{ Request string }
@@ -240,9 +241,11 @@ type (
 				}
 				Cut int
 			}
-			Stacks         [][]struct{ Function, File string }
+			Frames         []struct{ Function, File string }
+			Stacks         [][]int
 			Contradictions int
 		}
+		NoWaits  string `json:"no_waits"`
 		Missing  int
 		Cut      struct{ Rows, Marks, Attributes, Waits, Path int }
 		Resource []attribute

@@ -40,7 +40,7 @@ func (h *handler) request(r *http.Request) (builder[view.RequestDetail], error) 
 	s, err := h.snapshot(r.PathValue("trace"), r.PathValue("span"))
 	return func(context.Context) (view.RequestDetail, error) {
 		h.opened.Add(s)
-		return view.NewRequestDetail(h.sampled(h.waits.With(s.Request())), h.has), nil
+		return view.NewRequestDetail(h.sampled(h.waits.With(s)), h.has), nil
 	}, err
 }
 
@@ -108,7 +108,7 @@ func (h *handler) compare(r *http.Request) (builder[view.Comparison], error) {
 		choices := h.choices(a, b)
 		h.listed.AddNew(choices[:min(len(choices), view.MaxChoices)])
 		whole := func(s requests.Snapshot) view.SampledRequest {
-			return h.sampled(h.waits.With(s.Request()))
+			return h.sampled(h.waits.With(s))
 		}
 		c := view.NewComparison(whole(a), whole(b), choices)
 		c.Chosen, c.Median = query.Has("b"), record.Milliseconds(median)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/waits"
 )
@@ -28,7 +30,13 @@ type waitsRecorder struct {
 	results map[trace.SpanID]*waits.Request
 }
 
-var _ waits.Recorder = (*waitsRecorder)(nil)
+var (
+	_ waits.Recorder   = (*waitsRecorder)(nil)
+	_ waiting.Recorder = (*waitsRecorder)(nil)
+)
+
+func (*waitsRecorder) SetHeld(func([]local.ID) []bool)            {}
+func (*waitsRecorder) Missing(local.ID, time.Time) waiting.Reason { return waiting.LessSlow }
 
 func (*waitsRecorder) Start(*slog.Logger)                                    {}
 func (*waitsRecorder) Slow(bridge.Root) bool                                 { return false }

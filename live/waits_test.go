@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -97,8 +98,8 @@ func TestWaits(t *testing.T) {
 	if by := mutex.By; by == nil || by.Function != "main.(*Index).rebuild" || by.Request != "POST /index" || by.Trace != holder.Trace || by.Span != holder.Span || by.Own {
 		t.Errorf("the party is %+v, want a link to %+v", by, holder)
 	}
-	if s := w.Stacks; len(s) != 2 || mutex.Stack == nil || len(s[*mutex.Stack]) != 2 || s[*mutex.Stack][0].Function != "sync.(*Mutex).Lock" ||
-		mutex.By.Stack == nil || s[*mutex.By.Stack][0].File != "/src/app.go" {
+	if s := w.Stacks; len(s) != 2 || mutex.Stack == nil || len(s[*mutex.Stack]) != 2 || w.Frames[s[*mutex.Stack][0]].Function != "sync.(*Mutex).Lock" ||
+		mutex.By.Stack == nil || w.Frames[s[*mutex.By.Stack][0]].File != "/src/app.go" || len(w.Frames) != 2 {
 		t.Errorf("stacks are %+v, want the two that differ", s)
 	}
 	if by := w.Goroutines[0].Intervals[2].By; by == nil || by.Trace != "" || by.Request != "GET /gone" {
@@ -119,12 +120,28 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// Without a result there is nothing of it.
+// Without a result there is nothing of it but the reason: of a request, in its picture, and of a comparison.
 func TestWithoutWaits(t *testing.T) {
 	p, _ := withWaits(t, allowed)
 	p.serve("GET /", "/", func(http.ResponseWriter, *http.Request) {})
-	if d := p.detail(); d.Waits != nil || d.Rows[0].Segments != nil || d.Rows[0].Waits != nil {
+	p.serve("GET /", "/", func(http.ResponseWriter, *http.Request) {})
+	d := p.detail()
+	if d.Waits != nil || d.Rows[0].Segments != nil || d.Rows[0].Waits != nil || d.NoWaits != string(waiting.LessSlow) {
 		t.Errorf("got %+v", d)
+	}
+	for path, n := range map[string]int{"requests/" + d.Trace + "/" + d.Span + "/svg": 2, "compare?a=" + d.Trace + "/" + d.Span: 2} {
+		if got := p.do(ask(http.MethodGet, "data/v1/"+path, "")).Body.String(); strings.Count(got, string(waiting.LessSlow)) != n {
+			t.Errorf("%s has not %d times why there is no result:\n%s", path, n, got)
+		}
+	}
+}
+
+// A result without its details says so.
+func TestWaitsWithoutDetails(t *testing.T) {
+	p, _, result := waited(t)
+	result.Goroutines, result.Omitted = nil, 2
+	if w := p.detail().Waits; w == nil || w.Sentence == "" || w.Dropped != waiting.Dropped(result) || w.Dropped == "" {
+		t.Errorf("got %+v, want the sentence, and why there is no more", w)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/waiting"
-	"github.com/perfline/perfline/waits"
 )
 
 // requestArguments are the arguments of get_request.
@@ -44,7 +43,7 @@ func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest,
 	q := s.withWaits(ctx, snapshot)
 	a := new(answer)
 	writeHeader(a, q)
-	s.writeCauses(a, q)
+	writeCauses(a, q)
 	if more := writeWaterfall(a, q, in.Offset, limit); more > 0 {
 		next := in
 		next.Request, next.Offset = q.Root.SpanID.String(), len(q.Spans)-more
@@ -77,12 +76,15 @@ func status(root *otlpenc.Span) word {
 	return word(text)
 }
 
-func (s *server) writeCauses(a *answer, q requests.Request) {
+func writeCauses(a *answer, q requests.Request) {
 	if q.Waits == nil {
-		a.line("cause: unknown, %s", s.noResult())
+		a.line("cause: unknown, %s", word(q.NoWaits))
 		return
 	}
 	a.line("cause: %s", sentence(q.Waits))
+	if dropped := waiting.Dropped(q.Waits); dropped != "" {
+		a.line("%s", word(dropped))
+	}
 	if len(q.Waits.Causes) < 2 {
 		return
 	}
@@ -107,17 +109,6 @@ func (s *server) writeCauses(a *answer, q requests.Request) {
 		}
 		a.line("%s", word(text)+party(c.By, c.Kind, q.Root.SpanID))
 	}
-}
-
-// noResult returns the reason why a request has no waits.
-func (s *server) noResult() word {
-	if s.waitsRecorder == nil {
-		return "the program has no waits recorder"
-	}
-	if state := s.waitsRecorder.State(); state.Status != waits.Armed {
-		return "the waits recorder is not armed"
-	}
-	return "the waits recorder has no result for this request"
 }
 
 // writeWaterfall writes spans with their marks and waits. It returns the number of further spans.

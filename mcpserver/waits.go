@@ -28,12 +28,15 @@ func (s *server) withWaits(ctx context.Context, snapshot requests.Snapshot) requ
 	if s.waitsRecorder != nil && snapshot.Keep != local.NotKept {
 		s.awaitResult(ctx, snapshot)
 	}
-	return s.waits.With(snapshot.Request())
+	return s.waits.With(snapshot)
 }
 
-// awaitResult waits until the waits recorder has the result of r, while results are pending, for
-// resultTime at most.
+// awaitResult waits until the waits recorder has the result of a request, for resultTime at most.
+// awaitResult returns at once unless a result may come.
 func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
+	if !s.mayCome(of) {
+		return
+	}
 	arrived := make(chan struct{}, 1)
 	stop := s.waitsRecorder.Watch(func(r bridge.Root, _ *waits.Request) {
 		if r.TraceID == of.TraceID && r.SpanID == of.SpanID {
@@ -44,7 +47,7 @@ func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 		}
 	})
 	defer stop()
-	if _, ok := s.waits.Result(of.TraceID, of.SpanID); ok || s.waitsRecorder.Stats().Pending == 0 {
+	if !s.mayCome(of) { // since the recorder has the function
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, resultTime)
@@ -53,6 +56,17 @@ func (s *server) awaitResult(ctx context.Context, of requests.Snapshot) {
 	case <-arrived:
 	case <-ctx.Done():
 	}
+}
+
+// mayCome reports whether the result of a request is missing and may still come.
+func (s *server) mayCome(of requests.Snapshot) bool {
+	if _, ok := s.waits.Result(of.TraceID, of.SpanID); ok {
+		return false
+	}
+	why := s.waits.Missing(of)
+	// A recorder of the program may tell no reason.
+	return why == waiting.Waiting ||
+		why == waiting.Unknown && s.waitsRecorder.Stats().Pending > 0
 }
 
 // sentence returns the sentence on the causes, with each name quoted.

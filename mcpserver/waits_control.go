@@ -73,9 +73,10 @@ func (s *server) getWaitsState(context.Context, *mcp.CallToolRequest, struct{}) 
 	if state.Reason != "" {
 		a.line("reason: %s", value(state.Reason))
 	}
-	a.line("slow requests: %d, with a result: %d, waiting for it: %d, while it was not armed: %d",
+	a.line("slow requests: %d; analysed: %d; waiting for their analysis: %d; ended while the recorder was not armed: %d",
 		stats.Slow, stats.Analysed, stats.Pending, stats.NotArmed)
-	a.line("results in memory: %d", stats.Results)
+	a.line("results in memory: %d; evicted for the results of slower requests: %d", stats.Results,
+		stats.Evicted)
 	switch {
 	case state.Status != waits.Armed && s.check() == nil:
 		a.suggest(toolArmWaits, armArguments{Seconds: usualArm},

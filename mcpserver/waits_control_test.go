@@ -13,6 +13,8 @@ import (
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/mcpserver"
 	"github.com/perfline/perfline/waits"
 )
@@ -195,6 +197,29 @@ func TestResultComesDuringTheCall(t *testing.T) {
 	}
 	if text := <-answer; !strings.Contains(text, "ran on a processor in ‹main.work›") {
 		t.Errorf("get_request has no cause:\n%s", text)
+	}
+}
+
+// reasons is a recorder that says why there is no result.
+type reasons struct{ *waitsRecorder }
+
+func (reasons) SetHeld(func([]local.ID) []bool)            {}
+func (reasons) Missing(local.ID, time.Time) waiting.Reason { return waiting.RateLimited }
+
+// get_request has the recorder's reason, and does not wait unless the request waits for its analysis.
+func TestReasonWithoutResult(t *testing.T) {
+	f := reasons{disarmed()}
+	p := start(t, perfline.Config{Waits: f, Keep: bridge.KeepPolicy{Slow: 1}})
+	p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {}) // pending, for another recorder
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	next := suggested(t, a.ask("list_requests", nil), "get_request")
+	if text := a.ask(next.tool, next.arguments); !strings.Contains(text, "cause: unknown, "+string(waiting.RateLimited)+"\n") || len(f.watching) > 0 {
+		t.Errorf("got\n%s\nwant the reason at once", text)
+	}
+	f.give()
+	f.result.Omitted = 3
+	if text := a.ask(next.tool, next.arguments); !strings.Contains(text, "ran on a processor in ‹main.work›\n"+waiting.Dropped(f.result)+"\n") {
+		t.Errorf("got\n%s\nwant the cause, and why there is no more", text)
 	}
 }
 

@@ -36,7 +36,7 @@ type Recorder interface {
 	Slow(bridge.Root) bool
 
 	// Result returns the result of a request, or false if the recorder does not store a result. The
-	// analysis may have failed or may not have ended. Newer results may have replaced the result.
+	// analysis may have failed or may not have ended. Other results may have replaced the result.
 	// Callers must not change the result.
 	Result(trace.TraceID, trace.SpanID) (*Request, bool)
 
@@ -120,7 +120,7 @@ type Stats struct {
 	Abandoned uint64
 	// RateLimited counts refused requests: the recorder may not take a snapshot in time.
 	RateLimited uint64
-	// Dropped counts refused requests: too many requests waited.
+	// Dropped counts requests that gave way: too many failed or slower requests waited.
 	Dropped uint64
 	// NotArmed counts refused requests: the recorder was not armed.
 	NotArmed uint64
@@ -130,14 +130,14 @@ type Stats struct {
 	SnapshotsFailed uint64 // snapshots that failed or were too large
 	SnapshotBytes   uint64 // size of all written snapshots
 	Panics          uint64 // panics of the analysis and of functions of Watch
-	// TooLarge counts results that the recorder stores without goroutines. The goroutines contained
-	// too many intervals. The causes and the sentence are complete.
+	// TooLarge counts results that the recorder stores without goroutines, for lack of memory. The
+	// causes and the sentence are complete.
 	TooLarge uint64
-	// Evicted counts dropped results. Newer results replaced the result, or the causes alone were
-	// too large.
+	// Evicted counts results that gave way to the results of slower requests. Evicted excludes the
+	// results of requests that had left the program's memory before.
 	Evicted     uint64
 	Results     uint64 // stored results
-	ResultBytes uint64 // approximate size of the stored results
+	ResultBytes uint64 // approximate memory of the stored results
 
 	Armed   time.Duration // total time armed
 	Writing time.Duration // total time for writing snapshots

@@ -171,7 +171,7 @@ func TestWaits(t *testing.T) {
 	p.accessible()
 
 	p.click(".goroutine tbody tr:nth-child(2) td:nth-child(5) a") // the request of the party
-	p.wait(`document.querySelector("h1")?.innerText === "POST /index" && document.querySelector("#goroutines")?.innerText.includes("No execution trace has this request")`)
+	p.wait(`document.querySelector("h1")?.innerText === "POST /index" && document.querySelector("#goroutines")?.innerText.includes("There is no result")`)
 	p.click(`#goroutines a[href="#/waits"]`)
 	p.wait(`document.querySelector("#waits-state")?.innerText === "not armed"`)
 }

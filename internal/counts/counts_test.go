@@ -25,6 +25,7 @@ type stats struct {
 	Spans, Logs, Points exporter.Stats
 	Pyroscope, OTLP     profiling.ExporterStats
 	Waits               waits.Stats
+	Annotations         counts.AnnotationStats
 	Measures            bridge.MeasureStats
 }
 
@@ -37,7 +38,7 @@ func (s stats) table() counts.Table {
 		counts.OTLP("metrics", "{point}", "metric points", s.Points),
 		counts.Pyroscope(s.Pyroscope), counts.OTLPProfiles(s.OTLP),
 		counts.Profiling(s.Pyroscope.ContinuousStats, s.OTLP.ContinuousStats),
-		counts.Waits(s.Waits, waits.State{Status: waits.Armed}), counts.Measures(s.Measures),
+		counts.Waits(s.Waits, waits.State{Status: waits.Armed}), counts.Annotations(s.Annotations), counts.Measures(s.Measures),
 	)
 }
 

@@ -175,7 +175,8 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 	t.add("rate_limited", s.RateLimited, "slow requests that came too soon after a snapshot")
 	t.add("abandoned", s.Abandoned, "slow requests that were in no snapshot in time")
 	t.add("not_found", s.NotFound, "slow requests that are not in their snapshot")
-	t.lose("dropped", s.Dropped, "slow requests over the number that may wait for a snapshot")
+	t.lose("dropped", s.Dropped, "slow requests that gave way to slower or failed ones, because "+
+		"too many waited for a snapshot")
 	t.lose("failed", s.Failed, "slow requests whose snapshot or analysis failed")
 	t.pending(name, unit, s.Pending, "slow requests that wait for a snapshot or its analysis")
 	t.outcomes("perfline.waits.snapshots", "{snapshot}", "snapshots of the execution trace")
@@ -187,10 +188,10 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 	t.one(now, "perfline.waits.results", "{result}", s.Results, "results in memory")
 	t.one(now, "perfline.waits.result_bytes", "By", s.ResultBytes,
 		"approximate bytes of the results in memory")
-	t.one(grows, "perfline.waits.too_large", "{result}", s.TooLarge, "results kept without their "+
-		"goroutines, which had too many intervals: causes and sentence stay")
+	t.one(grows, "perfline.waits.too_large", "{result}", s.TooLarge, "results that lost their "+
+		"goroutines for lack of memory: causes and sentence stay")
 	t.one(grows, "perfline.waits.evicted", "{result}", s.Evicted,
-		"results that newer ones replaced, or that were too large")
+		"results that gave way to the results of slower requests")
 	state(&t, "perfline.waits.state", "state of the waits recorder: 1 for the current one",
 		current.Status, waiting.Statuses()...)
 	t.metric("perfline.activity", "perfline.waits.time", seconds, "total time in which the "+
@@ -198,6 +199,28 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 	t.row(grows, "", "armed", uint64(s.Armed), "")
 	t.row(grows, "", "writing", uint64(s.Writing), "")
 	t.row(grows, "", "analysing", uint64(s.Analysing), "")
+	return t
+}
+
+// AnnotationStats counts the local roots of slow requests that an exporter receives, by what became
+// of the attributes about waits. Exported is the sum of the other counts.
+type AnnotationStats struct {
+	Exported, Annotated, Pending               uint64
+	Late, TooMany, TooLarge, Flushed, NoResult uint64 // without attributes
+}
+
+// Annotations counts the exported local roots of slow requests.
+func Annotations(s AnnotationStats) (t Table) {
+	const name, unit = "perfline.waits.spans", "{span}"
+	t.outcomes(name, unit, "exported root spans of slow requests")
+	t.add("exported", s.Exported, "exported root spans of slow requests")
+	t.add("annotated", s.Annotated, "root spans with the attributes perfline.cause")
+	t.add("late", s.Late, "root spans without attributes: no result came within 20 s")
+	t.add("flushed", s.Flushed, "root spans without attributes: a flush came before the result")
+	t.add("no_result", s.NoResult, "root spans without attributes: there is no result")
+	t.add("too_many", s.TooMany, "root spans without attributes: too many traces waited")
+	t.add("too_large", s.TooLarge, "root spans without attributes: too many bytes waited")
+	t.pending(name, unit, s.Pending, "root spans that wait for their result")
 	return t
 }
 

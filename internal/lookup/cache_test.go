@@ -12,8 +12,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/lookup"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -110,7 +112,7 @@ func TestWaits(t *testing.T) {
 	}}
 	before := fmt.Sprintf("%#v", *by)
 	w := lookup.NewWaits(r, func(function string) bool { return !strings.HasPrefix(function, "hidden.") })
-	got := w.With(s[0].Request()).Waits
+	got := w.With(s[0]).Waits
 	if got == nil || got.RootID != s[0].SpanID {
 		t.Fatalf("the request has the result %+v", got)
 	}
@@ -129,10 +131,46 @@ func TestWaits(t *testing.T) {
 	if again, _ := w.Result(s[0].TraceID, s[0].SpanID); again != got {
 		t.Error("the same result is made anew")
 	}
-	if got := w.With(s[1].Request()).Waits; got != nil {
+	if got := w.With(s[1]).Waits; got != nil {
 		t.Errorf("another request has the result %v, want none", got)
 	}
-	if got := lookup.NewWaits(nil, nil).With(s[0].Request()).Waits; got != nil {
+	if got := lookup.NewWaits(nil, nil).With(s[0]).Waits; got != nil {
 		t.Errorf("without a recorder, the request has the result %v, want none", got)
+	}
+}
+
+// An explaining recorder has no results, and says why.
+type explaining struct {
+	waits.Recorder
+	asked []local.ID
+	ended []time.Time
+}
+
+func (*explaining) Result(trace.TraceID, trace.SpanID) (*waits.Request, bool) { return nil, false }
+func (*explaining) SetHeld(func([]local.ID) []bool)                           {}
+
+func (e *explaining) Missing(id local.ID, end time.Time) waiting.Reason {
+	e.asked, e.ended = append(e.asked, id), append(e.ended, end)
+	return waiting.RateLimited
+}
+
+// A request without a result has a reason, whoever the recorder is.
+func TestReasons(t *testing.T) {
+	s, e := snapshots(1, 0)[0], &explaining{}
+	other := recorder{result: &waits.Request{}}
+	for _, c := range []struct {
+		recorder waits.Recorder
+		want     waiting.Reason
+	}{{nil, waiting.NoRecorder}, {other, waiting.Unknown}, {e, waiting.RateLimited}} {
+		if got := lookup.NewWaits(c.recorder, nil).With(s); got.NoWaits != c.want {
+			t.Errorf("%T: %q, want %q", c.recorder, got.NoWaits, c.want)
+		}
+	}
+	if len(e.asked) != 1 || e.asked[0] != s.ID() || !e.ended[0].Equal(s.End) {
+		t.Errorf("asked about %v at %v", e.asked, e.ended)
+	}
+	other.result.TraceID, other.result.RootID = s.TraceID, s.SpanID
+	if got := lookup.NewWaits(other, func(string) bool { return true }).With(s); got.Waits == nil || got.NoWaits != "" {
+		t.Errorf("with a result, the reason is %q", got.NoWaits)
 	}
 }

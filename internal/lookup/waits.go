@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -33,13 +34,20 @@ func NewWaits(recorder waits.Recorder, shows func(function string) bool) *Waits 
 		visible: map[*waits.Request]*waits.Request{}}
 }
 
-// With returns q with the recorder's result in the field Waits. Without a result, With returns q
-// unchanged.
-func (w *Waits) With(q requests.Request) requests.Request {
-	if result, ok := w.Result(q.TraceID(), q.Root.SpanID); ok {
+// With decodes a request, and adds the recorder's result or the reason why there is none.
+func (w *Waits) With(s requests.Snapshot) requests.Request {
+	q := s.Request()
+	if result, ok := w.Result(s.TraceID, s.SpanID); ok {
 		q.Waits = result
+	} else {
+		q.NoWaits = w.Missing(s)
 	}
 	return q
+}
+
+// Missing returns the reason why a request has no result.
+func (w *Waits) Missing(s requests.Snapshot) waiting.Reason {
+	return waiting.Missing(w.recorder, s.ID(), s.End)
 }
 
 // Result returns the recorder's result for a request, without hidden functions. Result returns

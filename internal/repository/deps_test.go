@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	"internal/runtimestats":  {"internal", "internal/record", "observer", "exporter"},
 	"internal/stray":         {"internal", "internal/record", "internal/local", "internal/waiting"},
 	"internal/viewers":       {"internal", "internal/record", "observer", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/waiting", "profiling/profile", "profiling/sessions", "waits"},
-	"internal/waiting":       {"internal", "waits"},
+	"internal/waiting":       {"internal", "internal/local", "waits"},
 	"live": {"", "internal", "internal/remote", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions", "profiling/service", "waits",
 		"internal/local", "internal/requests", "internal/routes", "internal/runtimestats", "internal/stray", "live/internal/view"},
 	"live/internal/view": {"internal", "internal/record", "internal/remote", "internal/lookup", "observer", "profiling/profile", "profiling/sessions", "waits",

@@ -47,6 +47,29 @@ func (r *Recent) Snapshot(id trace.TraceID, root trace.SpanID) (s Snapshot, ok b
 	return s, ok
 }
 
+// Holds reports for each id whether the request with the trace id and root span id is in memory.
+func (r *Recent) Holds(ids []local.ID) []bool {
+	r.onRead.Call()
+	in := make(map[local.ID]bool, len(ids))
+	for _, id := range ids {
+		in[id] = false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all(func(q *request) bool {
+		id := local.ID{Trace: q.trace.id, Span: q.SpanID}
+		if _, asked := in[id]; asked {
+			in[id] = true
+		}
+		return true
+	})
+	held := make([]bool, len(ids))
+	for i, id := range ids {
+		held[i] = in[id]
+	}
+	return held
+}
+
 // read locks r.mu and returns the requests that each yields.
 func (r *Recent) read(each func(func(*request) bool) bool) []Snapshot {
 	r.onRead.Call()

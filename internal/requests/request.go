@@ -10,6 +10,7 @@ import (
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -22,6 +23,21 @@ type Request struct {
 	// Waits describes the states of the request's goroutines, from an execution trace. Recent sets
 	// Waits to nil. The caller may set Waits to the result of the recorder of execution traces.
 	Waits *waits.Request
+
+	// NoWaits is the reason why Waits is nil, or "". The caller sets NoWaits like Waits.
+	NoWaits waiting.Reason
+}
+
+// Cause returns the sentence of q.Waits. Without Waits, Cause returns a sentence with q.NoWaits, or
+// "" for a request that was not slow.
+func (q Request) Cause() string {
+	switch {
+	case q.Waits != nil:
+		return q.Waits.Sentence()
+	case q.NoWaits == "" || q.NoWaits == waiting.NotSlow:
+		return ""
+	}
+	return "cause unknown: " + string(q.NoWaits)
 }
 
 // TraceID returns the id of the request's trace.

@@ -3,6 +3,7 @@ package requests_test
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/waits"
 )
@@ -81,6 +83,37 @@ func TestWaterfallWithStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareGolden(t, "waterfall_states.txt", got.Bytes())
+}
+
+// Without waits, both pictures say why, unless the request was not slow. Waits without their details say that, too.
+func TestReasonsInPictures(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*requests.Request)
+		want   string // in both pictures
+	}{
+		{"reason", func(q *requests.Request) { q.Waits, q.NoWaits = nil, waiting.LessSlow }, "cause unknown: " + string(waiting.LessSlow)},
+		{"not slow", func(q *requests.Request) { q.Waits, q.NoWaits = nil, waiting.NotSlow }, ""},
+		{"no reason", func(q *requests.Request) { q.Waits = nil }, ""},
+		{"causes alone", func(q *requests.Request) { q.Waits.Goroutines, q.Waits.Omitted = nil, 2 }, "too large: the details were dropped"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := waited(t)
+			c.change(&q)
+			var text, picture bytes.Buffer
+			if err := errors.Join(requests.WriteWaterfall(&text, q, nil), requests.WriteSVG(&picture, q)); err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range []string{text.String(), picture.String()} {
+				if says := strings.Contains(got, "cause unknown") || strings.Contains(got, "too large"); says != (c.want != "") || !strings.Contains(got, c.want) {
+					t.Errorf("got\n%s\nwant %q", got, c.want)
+				}
+				if q.Waits != nil && !strings.Contains(got, "30 ms of 100 ms: waited for a mutex") {
+					t.Errorf("got\n%s\nwant the sentence", got)
+				}
+			}
+		})
+	}
 }
 
 func TestSVGWithStates(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 //
 // With q.Waits, a sentence below the header names the cause of the duration. Bars show the states
 // of the span's goroutine. A legend at the bottom explains the colours. The tooltip of a part of a
-// bar names the longest wait in that part.
+// bar names the longest wait in that part. Without q.Waits, the sentence has q.NoWaits.
 func WriteSVG(w io.Writer, q Request) error {
 	b := bufio.NewWriter(w)
 	rows := Rows(q)

@@ -30,7 +30,7 @@ var colours = [waiting.Classes]string{
 	waiting.ClassCollector: "#e64980",
 }
 
-// svgWaits draws q.Waits, or nothing without waits.
+// svgWaits draws q.Waits, or the sentence on q.NoWaits.
 type svgWaits struct {
 	q        Request
 	parts    map[trace.SpanID][]Segment
@@ -47,7 +47,7 @@ func newSVGWaits(q Request, rows int, position func(time.Time) float64) svgWaits
 
 // above returns the height of the sentence.
 func (s svgWaits) above() int {
-	if s.q.Waits == nil || s.q.Waits.Sentence() == "" {
+	if s.q.Cause() == "" {
 		return 0
 	}
 	return svgRow
@@ -65,7 +65,10 @@ func (s svgWaits) sentence(w io.Writer) {
 	if s.above() == 0 {
 		return
 	}
-	sentence := text.Escape(s.q.Waits.Sentence(), "")
+	sentence := text.Escape(s.q.Cause(), "")
+	if s.q.Waits != nil && waiting.Dropped(s.q.Waits) != "" {
+		sentence += " (" + waiting.Dropped(s.q.Waits) + ")"
+	}
 	fmt.Fprintf(w, `<text x="8" y="%d"><title>%s</title>%s</text>`+"\n", svgHeader+4,
 		html.EscapeString(atMost(sentence, maxSentence)),
 		html.EscapeString(atMost(sentence, svgSentence)))

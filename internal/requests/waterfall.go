@@ -57,7 +57,8 @@ const (
 // With q.Waits, the second line states the cause of the duration. Bars show the states of the
 // span's goroutine, and a legend follows the spans. Rows below a span show the three longest waits
 // of at least a hundredth of the request. Each row shows the kind, the function, the function that
-// ended the wait, and the total time. Rows of waits count among the 60 rows.
+// ended the wait, and the total time. Rows of waits count among the 60 rows. Without q.Waits, the
+// second line contains q.NoWaits, the reason.
 func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 	f := waterfall{w: bufio.NewWriter(w), start: q.Root.Start, total: max(1, q.Duration()),
 		root: q.Root.SpanID, room: maxRows}

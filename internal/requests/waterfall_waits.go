@@ -26,11 +26,14 @@ var glyphs = [waiting.Classes]rune{
 
 // explain prints the sentence, and prepares the bars and the rows of waits.
 func (f *waterfall) explain(q Request) {
+	if sentence := q.Cause(); sentence != "" {
+		fmt.Fprintln(f.w, atMost(text.Escape(sentence, ""), maxSentence))
+	}
 	if q.Waits == nil {
 		return
 	}
-	if sentence := q.Waits.Sentence(); sentence != "" {
-		fmt.Fprintln(f.w, atMost(text.Escape(sentence, ""), maxSentence))
+	if dropped := waiting.Dropped(q.Waits); dropped != "" {
+		fmt.Fprintln(f.w, dropped)
 	}
 	f.segments = Segments(q, 0, q.Duration(), barWidth)
 	f.waits = Waits(q)

@@ -43,7 +43,8 @@ const titles = {
   'perfline.waits.results': 'Results in memory',
   'perfline.waits.result_bytes': 'Size of the results in memory',
   'perfline.waits.too_large': 'Results without goroutines',
-  'perfline.waits.evicted': 'Replaced results',
+  'perfline.waits.evicted': 'Results that gave way to slower requests',
+  'perfline.waits.spans': 'Exported root spans of slow requests',
   'perfline.recent': 'Requests kept for this page',
   'perfline.sessions': 'Sessions',
 };

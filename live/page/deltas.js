@@ -51,11 +51,11 @@ const only = (d) => (d.a.count && d.b.count ? null : [' ', el('span', { class: '
 export function waitTable(c) {
   const missing = without(c, (r) => !r.waits);
   if (missing === 'neither A nor B') {
-    return section('waits', 'Waits', [el('p', { class: 'muted' }, 'No execution trace has A or B. ',
+    return section('waits', 'Waits', [el('p', { class: 'muted' }, `A has no result: ${c.a.no_waits}. B has no result: ${c.b.no_waits}. `,
       el('a', { href: '#/waits' }, 'Arm the waits recorder'), ' for the next slow one.')]);
   }
   return section('waits', 'Waits', [
-    missing ? el('p', { class: 'muted' }, `${missing} has an execution trace.`) : null,
+    missing ? el('p', { class: 'muted' }, `${missing} has a result. The other one has none: ${c.a.no_waits || c.b.no_waits}.`) : null,
     sides(c, 'waits', 'State', c.waits, (r) => r.waits, (d) => [
       el('span', { class: 'swatch part', data: { class: d.class }, 'aria-hidden': 'true' }), d.kind,
     ]),

@@ -13,12 +13,14 @@ const mostIntervals = 500; // of a goroutine in its table
 export function goroutines(r, waits) {
   const total = Math.max(r.took, 1e-6);
   const names = new Map((r.rows ?? []).map((row) => [row.id, row.name]));
+  const stacks = (waits.stacks || []).map((indices) => indices.map((i) => (waits.frames || [])[i]));
   return el('section', { 'aria-labelledby': 'goroutines-title', id: 'goroutines' },
     el('h2', { id: 'goroutines-title' }, 'What it waited for'),
     waits.causes?.length ? causes(waits.causes) : null,
+    waits.dropped ? el('p', { class: 'note', id: 'dropped' }, `${waits.dropped}.`) : null,
     waits.contradictions ? el('p', { class: 'note', id: 'contradictions' },
       `${plural(waits.contradictions, 'sample')} contradicted the execution trace and ${waits.contradictions === 1 ? 'is' : 'are'} left out.`) : null,
-    (waits.goroutines || []).map((g, i) => goroutine(g, i === 0, total, names, waits.stacks || [])));
+    (waits.goroutines || []).map((g, i) => goroutine(g, i === 0, total, names, stacks)));
 }
 
 /** @param {Data.causeRow[]} list */

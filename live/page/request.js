@@ -87,7 +87,7 @@ export function request({ main, title, parts: [trace, span], query }) {
       if (!graph.select(q.get('row') || '') && !graph.chosen) graph.select(r.rows?.[0].id ?? '');
     };
     apply(query);
-    main.append(r.waits ? goroutines(r, r.waits) : noTrace());
+    main.append(r.waits ? goroutines(r, r.waits) : noTrace(r.no_waits));
     await Promise.all([stacks(r, graph, axis, path), ran(r)]);
   }
 
@@ -162,10 +162,11 @@ function head(r, path, onSelect) {
     filesMenu(path, r.files));
 }
 
-function noTrace() {
+/** @param {string | undefined} why */
+function noTrace(why) {
   return el('section', { 'aria-labelledby': 'goroutines-title', id: 'goroutines' },
     el('h2', { id: 'goroutines-title' }, 'What it waited for'),
-    el('p', { class: 'muted' }, 'No execution trace has this request. ', el('a', { href: '#/waits' }, 'Arm the waits recorder'), ' for the next slow one.'));
+    el('p', { class: 'muted', id: 'no-waits' }, why ? `There is no result: ${why}. ` : 'There is no result. ', el('a', { href: '#/waits' }, 'The waits recorder')));
 }
 
 /** @param {Data.requestDetail} r */

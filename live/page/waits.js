@@ -1,6 +1,6 @@
 // The waits recorder: whether it is armed, what that costs, and the buttons.
 import { bdi, el, off, setText } from './dom.js';
-import { clock, count, duration, plural } from './format.js';
+import { clock, count, duration } from './format.js';
 import { send } from './get.js';
 import { act } from './control.js';
 import { howToAllow } from './sessions.js';
@@ -58,7 +58,7 @@ export function waitsPage({ main, latest }) {
     if (f.refused) howToAllow(refused, f.refused, 'Arming the waits recorder is not allowed from here. ');
     acts.hidden = none || Boolean(f.refused) || f.status === 'forbidden';
     off(disarm, 'disabled', f.status !== 'armed', arm);
-    setText(facts, none ? '' : `It has the results of ${plural(f.results, 'request')}${f.pending ? `, and ${count(f.pending)} wait for theirs` : ''}.${f.armed ? ` It was armed for ${duration(f.armed)} in all.` : ''}`);
+    setText(facts, none ? '' : `Results in memory: ${count(f.results)}. Slow requests that wait for their analysis: ${count(f.pending)}.${f.armed ? ` The recorder was armed for ${duration(f.armed)} in all.` : ''}`);
   }
 
   /** @param {string} kind */

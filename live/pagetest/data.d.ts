@@ -37,6 +37,7 @@ declare namespace Data {
   }
   interface comparedRequest extends requestRow {
     waits: boolean;
+    no_waits?: string;
     samples: number;
   }
   interface comparison {
@@ -281,6 +282,7 @@ declare namespace Data {
     path: pathRow[];
     shares: shareRow[];
     waits?: waitsDetail;
+    no_waits?: string;
     files: format[];
   }
   interface requestRow {
@@ -482,9 +484,11 @@ declare namespace Data {
   }
   interface waitsDetail extends segmentTables {
     sentence: string;
+    dropped?: string;
     causes: causeRow[] | null;
     goroutines: goroutineRow[] | null;
-    stacks: frameRow[][] | null;
+    frames: frameRow[] | null;
+    stacks: number[][] | null;
     contradictions?: number;
   }
   interface waitsState {

@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
+	"slices"
 	"time"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -36,24 +39,30 @@ func (r *recorder) analyse(roots []bridge.Root) {
 	defer r.goroutines.Done()
 	pprof.SetGoroutineLabels(context.Background()) // drops the labels of Disarm's caller
 	results, err := r.read(roots)
+	r.mark(results)
 	found := make([]*waits.Request, len(roots))
 	r.mu.Lock()
+	now := time.Now()
 	for i, root := range roots {
-		k := local.ID{Trace: root.TraceID, Span: root.SpanID}
-		found[i] = results[k].request
-		switch {
-		case found[i] != nil:
+		id := idOf(root)
+		switch x := results[id]; {
+		case x != nil:
+			found[i] = x.request
 			r.stats.Analysed++
-			r.results.add(k, found[i], results[k].bytes)
+			r.results.add(id, x)
 		case errors.Is(err, errStopped):
 			r.stats.Abandoned++
+			r.missing.add(id, waiting.Disarmed, now)
 		case err != nil:
 			r.stats.Failed++
+			r.missing.add(id, waiting.Failed, now)
 		default:
 			r.stats.NotFound++
+			r.missing.add(id, waiting.NotInTrace, now)
 		}
 	}
-	r.reading = false
+	r.results.makeRoom(func(id local.ID, why waiting.Reason) { r.missing.add(id, why, now) })
+	r.analysing = nil
 	if r.period == nil {
 		r.snapshot.data = nil
 	}
@@ -65,8 +74,28 @@ func (r *recorder) analyse(roots []bridge.Root) {
 	r.notify(roots, found)
 }
 
-// read calls the reader, and converts a panic to an error.
-func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err error) {
+// mark notes which results, stored and new, are of requests that have left memory.
+func (r *recorder) mark(added map[local.ID]*result) {
+	r.mu.Lock()
+	held := r.held
+	r.mu.Unlock()
+	if held == nil {
+		return
+	}
+	ids := slices.Collect(maps.Keys(r.results.requests)) // the analysis alone changes them
+	ids = slices.AppendSeq(ids, maps.Keys(added))
+	for i, held := range held(ids) {
+		for _, x := range []*result{r.results.requests[ids[i]], added[ids[i]]} {
+			if x != nil {
+				x.gone = !held
+			}
+		}
+	}
+}
+
+// read calls the reader, and converts a panic to an error. If Shutdown stops the analysis, read
+// returns the results that are complete.
+func (r *recorder) read(roots []bridge.Root) (results map[local.ID]*result, err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
 		wanted[i] = analysis.Root{
@@ -79,7 +108,7 @@ func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err e
 	defer func() {
 		v := recover()
 		if a.stopped { // the reader may have recovered the panic
-			results, err = nil, errStopped
+			err = errStopped
 			return
 		}
 		a.countWork()
@@ -89,20 +118,25 @@ func (r *recorder) read(roots []bridge.Root) (results map[local.ID]result, err e
 		r.mu.Lock()
 		r.stats.Panics++
 		r.mu.Unlock()
-		results, err = nil, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 	}()
 	a.sleep(0) // waits for the budget
 	r.mu.Lock()
 	own := r.own
 	r.mu.Unlock()
 	requests, err := r.process.read(bytes.NewReader(r.snapshot.data), wanted, own, a.pause)
-	results = make(map[local.ID]result, len(requests))
+	if a.stopped {
+		return nil, errStopped
+	}
+	results = make(map[local.ID]*result, len(requests))
 	for i := range requests {
 		if i > 0 {
 			a.pause()
 		}
-		q := &requests[i]
-		results[local.ID{Trace: q.TraceID, Span: q.RootID}] = result{q, sizeOf(q)}
+		q := requests[i] // a pointer into the slice would retain all results
+		if id := (local.ID{Trace: q.TraceID, Span: q.RootID}); results[id] == nil {
+			results[id] = r.results.prepare(&q)
+		}
 	}
 	return results, err
 }
@@ -123,13 +157,14 @@ func (a *analyst) countWork() time.Duration {
 	defer a.r.mu.Unlock()
 	a.r.budget.spend(now, d)
 	a.r.stats.Analysing += d
+	a.r.cost += d
 	return d
 }
 
 // sleep waits for at least d, until the budget allows more work.
 func (a *analyst) sleep(d time.Duration) {
 	a.r.mu.Lock()
-	d = max(d, a.r.budget.wait(time.Now()))
+	d = max(d, a.r.budget.wait(time.Now(), 0))
 	a.r.mu.Unlock()
 	timer := time.NewTimer(d)
 	defer timer.Stop()

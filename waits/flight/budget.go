@@ -28,8 +28,8 @@ func (b *budget) spend(now time.Time, d time.Duration) {
 	s.spent += d
 }
 
-// wait returns the time until the budget allows spending.
-func (b *budget) wait(now time.Time) time.Duration {
+// wait returns the time until the budget allows spending d, or with 0 until it allows spending.
+func (b *budget) wait(now time.Time, d time.Duration) time.Duration {
 	if b.limit < 0 {
 		return 0
 	}
@@ -40,7 +40,7 @@ func (b *budget) wait(now time.Time) time.Duration {
 		if s := &b.slots[at%n]; s.second == at {
 			spent += s.spent
 		}
-		if spent >= b.limit {
+		if spent+max(1, d) > b.limit {
 			return b.epoch.Add(time.Duration(at+n) * time.Second).Sub(now)
 		}
 	}

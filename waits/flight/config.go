@@ -47,7 +47,12 @@ type Config struct {
 	// The recorder delays work over the limit.
 	MaxCPU float64
 
-	Requests int // number of most recent results to store, within 8 MiB; 0 means 64, negative none
+	// Requests is the largest number of stored results, within 8 MiB. 0 means 512, and a negative
+	// value means none. Over these bounds, the results of requests that have left the memory of
+	// perfline.Start's pipeline leave first. Then the results of the least slow requests lose their
+	// goroutines, and later their causes. Without perfline.Start, results of the slowest requests
+	// stay.
+	Requests int
 }
 
 const (
@@ -79,5 +84,5 @@ func (c *Config) fill() {
 	c.MaxBytes = min(cmp.Or(max(0, c.MaxBytes), 10<<20), math.MaxInt/4)
 	c.MinInterval = cmp.Or(c.MinInterval, 10*time.Second)
 	c.MaxCPU = cmp.Or(c.MaxCPU, 0.05)
-	c.Requests = max(0, cmp.Or(c.Requests, 64))
+	c.Requests = max(0, cmp.Or(c.Requests, 512))
 }

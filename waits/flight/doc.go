@@ -32,15 +32,18 @@
 // # Guarantees
 //
 //   - Slow never blocks or panics, and allocates only to arm the recorder. A list holds up to 256
-//     slow requests. The recorder's own goroutines take and analyse snapshots.
+//     slow requests. If more requests are slow, the least slow ones give way; failed requests stay.
+//     The recorder's own goroutines take and analyse snapshots.
 //   - The analysis works in pieces of about a millisecond, and rests four times as long after each.
 //     In any minute, the analysis uses 3 s of CPU time at most ([Config].MaxCPU), plus one piece.
-//     On systems other than Linux, wall time counts instead of CPU time. Therefore, a result may
-//     come minutes after its request.
+//     On systems other than Linux, wall time counts instead of CPU time. The recorder takes a
+//     snapshot when the rest of the CPU time suffices for an analysis like the last one. A costly
+//     analysis may use up the CPU time, and goes on up to a minute later.
 //   - Memory is bounded, except that the runtime takes MaxBytes as a hint. An armed recorder holds
 //     the window: MaxBytes, and up to two seconds of the trace. From the first snapshot on, the
 //     recorder also holds a buffer of four times MaxBytes at most. An analysis takes 5 to 15 times
-//     the snapshot's size. [Config].Requests and 8 MiB bound the results.
+//     the snapshot's size. [Config].Requests and 8 MiB bound the results, which share equal stacks
+//     and texts.
 //   - Stats counts one outcome for each call of Slow. If Slow returns true, the recorder calls each
 //     function of Watch once.
 //   - A panic of the analysis costs the results of its snapshot. Stats counts panics, the log has

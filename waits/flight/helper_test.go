@@ -81,7 +81,7 @@ func (f *fake) process() process {
 			var found []waits.Request
 			for _, w := range wanted {
 				if w.SpanID != f.unknown {
-					found = append(found, waits.Request{TraceID: w.TraceID, RootID: w.SpanID})
+					found = append(found, waits.Request{TraceID: w.TraceID, RootID: w.SpanID, Duration: w.Duration})
 				}
 			}
 			return found, f.readError
@@ -104,6 +104,14 @@ func (f *fake) batches() []int {
 	return sizes
 }
 
+// slowRoot returns a root that ended now, after a time.
+func slowRoot(number int, took time.Duration) bridge.Root {
+	r := root(byte(number))
+	r.SpanID[2] = byte(number >> 8)
+	r.Start = r.End.Add(-took)
+	return r
+}
+
 // root returns a root that ended now. Each number is another one.
 func root(number byte) bridge.Root {
 	now := time.Now()
@@ -118,6 +126,17 @@ type harness struct {
 
 	mu      sync.Mutex
 	answers map[trace.SpanID][]*waits.Request // what functions that watch were told
+	refused uint64                            // calls of Slow
+}
+
+func (h *harness) Slow(r bridge.Root) bool {
+	accepted := h.recorder.Slow(r)
+	if !accepted {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.refused++
+	}
+	return accepted
 }
 
 func newHarness(t *testing.T, c Config, f *fake) *harness {
@@ -165,7 +184,7 @@ func (h *harness) balanced(t *testing.T) {
 			analysed++
 		}
 	}
-	if want := s.Analysed + s.NotFound + s.Failed + s.Abandoned; accepted != want || analysed != s.Analysed {
+	if want := s.Slow - h.refused; accepted != want || analysed != s.Analysed {
 		t.Errorf("functions that watch were told of %d requests, %d with a result; want %d and %d: %+v", accepted, analysed, want, s.Analysed, s)
 	}
 	if h.fake.started != h.fake.stopped {

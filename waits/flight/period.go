@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"runtime/pprof"
+	"slices"
 	"time"
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/cputime"
 	"github.com/perfline/perfline/internal/tracelog"
+	"github.com/perfline/perfline/internal/waiting"
 )
 
 // A period is a time in which the recorder is armed.
@@ -62,9 +64,10 @@ func (p *period) tick() {
 		r.control.Unlock()
 		return
 	}
-	expired := r.dropExpired(now)
+	gone := append(r.dropExpired(now), r.displaced...)
+	r.displaced = r.displaced[:0]
 	over := !p.until.IsZero() && !now.Before(p.until)
-	due := r.due(now, gatherTime)
+	due := r.due(now, gatherTime) && r.affordable(now)
 	r.mu.Unlock()
 	var o outcome
 	switch {
@@ -74,7 +77,7 @@ func (p *period) tick() {
 		o = p.takeSnapshot(now)
 	}
 	r.control.Unlock()
-	r.report(outcome{append(expired, o.roots...), o.err})
+	r.report(outcome{append(gone, o.roots...), o.err})
 }
 
 // end stops the flight recorder. The caller holds r.control, and the period has not ended. The last
@@ -95,10 +98,10 @@ func (p *period) end(last bool) {
 	if p.auto {
 		r.pausedUntil = now.Add(autoPause)
 	}
-	r.stats.Abandoned += uint64(len(r.waiting))
-	p.final.roots = append(p.final.roots, r.waiting...)
-	r.waiting, r.arrivals = nil, nil
-	if !r.reading {
+	p.final.roots = append(p.final.roots, r.abandon(len(r.waiting), waiting.Disarmed, now)...)
+	p.final.roots = append(p.final.roots, r.displaced...)
+	r.waiting, r.displaced = nil, nil
+	if r.analysing == nil {
 		r.snapshot.data = nil
 	}
 	r.mu.Unlock()
@@ -108,17 +111,39 @@ func (p *period) end(last bool) {
 // dropExpired removes and counts waiting roots that left the window. The caller holds mu.
 func (r *recorder) dropExpired(now time.Time) (late []bridge.Root) {
 	n := 0
-	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) > r.c.MinAge+generation {
+	for n < len(r.waiting) && now.Sub(r.waiting[n].arrived) > r.c.MinAge+generation {
 		n++
 	}
-	r.stats.Abandoned += uint64(n)
-	return r.dequeue(n)
+	return r.abandon(n, waiting.LeftWindow, now)
+}
+
+// abandon removes and counts the n oldest roots of the list. The caller holds mu.
+func (r *recorder) abandon(n int, why waiting.Reason, now time.Time) []bridge.Root {
+	roots := r.dequeue(n)
+	for _, root := range roots {
+		r.stats.Abandoned++
+		r.missing.add(idOf(root), why, now)
+	}
+	return roots
 }
 
 // due reports whether a snapshot is due for a root of at least this age. The caller holds mu.
 func (r *recorder) due(now time.Time, age time.Duration) bool {
-	return len(r.arrivals) > 0 && now.Sub(r.arrivals[0]) >= age && !r.reading &&
+	return len(r.waiting) > 0 && now.Sub(r.waiting[0].arrived) >= age && r.analysing == nil &&
 		!now.Before(r.lastAt.Add(r.c.MinInterval))
+}
+
+// affordable reports whether the budget suffices for an analysis as costly as the last one. An
+// analysis that has to wait for the budget ends too late for exported spans, and meanwhile no other
+// snapshot is taken. An analysis that needs more than half of the budget is late in any case, and
+// may begin at once. The caller holds mu.
+func (r *recorder) affordable(now time.Time) bool {
+	cost := r.cost
+	if cost > r.budget.limit/2 {
+		cost = 0
+	}
+	end := now.Add((1 + restFactor) * cost) // some of the budget returns during the analysis
+	return r.budget.wait(end, cost) <= 0
 }
 
 // dequeue removes the n oldest roots from the list. The caller holds mu.
@@ -126,9 +151,11 @@ func (r *recorder) dequeue(n int) []bridge.Root {
 	if n == 0 {
 		return nil
 	}
-	roots := append([]bridge.Root(nil), r.waiting[:n]...)
-	r.waiting = append(r.waiting[:0], r.waiting[n:]...)
-	r.arrivals = append(r.arrivals[:0], r.arrivals[n:]...)
+	roots := make([]bridge.Root, n)
+	for i := range roots {
+		roots[i] = r.waiting[i].root
+	}
+	r.waiting = slices.Delete(r.waiting, 0, n)
 	return roots
 }
 
@@ -142,11 +169,12 @@ func (p *period) takeSnapshot(now time.Time) outcome {
 		return outcome{}
 	}
 	n := 0
-	for n < len(r.arrivals) && now.Sub(r.arrivals[n]) >= settleTime {
+	for n < len(r.waiting) && now.Sub(r.waiting[n].arrived) >= settleTime {
 		n++
 	}
 	roots := r.dequeue(n)
-	r.reading, r.lastAt = true, now
+	slices.SortStableFunc(roots, compareRoots)
+	r.analysing, r.lastAt, r.cost = roots, now, 0
 	r.mu.Unlock()
 
 	r.snapshot.reset()
@@ -162,7 +190,10 @@ func (p *period) takeSnapshot(now time.Time) outcome {
 	if err != nil {
 		r.stats.SnapshotsFailed++
 		r.stats.Failed += uint64(len(roots))
-		r.reading = false
+		r.analysing = nil
+		for _, root := range roots {
+			r.missing.add(idOf(root), waiting.Failed, now)
+		}
 		return outcome{roots, err}
 	}
 	r.stats.Snapshots++

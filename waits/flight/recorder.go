@@ -1,12 +1,14 @@
 package flight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	rt "runtime/trace"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/perfline/perfline/internal/permission"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/text"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
@@ -42,14 +45,18 @@ type recorder struct {
 	started     bool
 	closed      bool
 	period      *period       // nil while the recorder is disarmed
-	waiting     []bridge.Root // for the next snapshot, the oldest first
-	arrivals    []time.Time   // of waiting
+	waiting     []waiter      // for the next snapshot, the oldest first
+	least       int           // index of the least slow one of a full list, or -1 if unknown
+	displaced   []bridge.Root // gave way to other waiters; the period reports them
 	lastAt      time.Time     // of the last snapshot
-	reading     bool          // the recorder writes or reads a snapshot
-	snapshot    snapshot      // owned by its reader while reading is set, or by control
+	analysing   []bridge.Root // of the snapshot that the recorder writes or reads; nil without one
+	snapshot    snapshot      // owned by its reader while analysing is set, or by control
 	budget      budget
+	cost        time.Duration // CPU time of the present analysis so far, or of the last one
 	results     results
-	watchers    []*watcher // copied on write
+	missing     reasons
+	held        func([]local.ID) []bool // which requests are in memory; may be nil
+	watchers    []*watcher              // copied on write
 	stats       waits.Stats
 	arming      bool      // a slow request is arming the recorder
 	pausedUntil time.Time // slow requests do not arm the recorder before
@@ -57,7 +64,28 @@ type recorder struct {
 	logged      map[string]bool
 }
 
-var _ waits.Recorder = (*recorder)(nil)
+var (
+	_ waits.Recorder   = (*recorder)(nil)
+	_ waiting.Recorder = (*recorder)(nil)
+)
+
+// A waiter is a slow request that waits for a snapshot.
+type waiter struct {
+	root    bridge.Root
+	arrived time.Time
+}
+
+// compareRoots orders requests by their right to a result: failed requests precede others, and
+// slow requests precede less slow ones.
+func compareRoots(a, b bridge.Root) int {
+	switch {
+	case a.Failed && !b.Failed:
+		return -1
+	case b.Failed && !a.Failed:
+		return 1
+	}
+	return cmp.Compare(b.End.Sub(b.Start), a.End.Sub(a.Start))
+}
 
 // A process is the source of snapshots, or a test's.
 type process struct {
@@ -174,8 +202,11 @@ func (r *recorder) arm(d time.Duration, auto bool) error {
 	}
 	r.inUseAt = time.Time{}
 	r.period = p
-	r.waiting = make([]bridge.Root, 0, maxWaiting)
-	r.arrivals = make([]time.Time, 0, maxWaiting)
+	if r.missing.armed.IsZero() {
+		r.missing.armed = now
+	}
+	r.waiting, r.least = make([]waiter, 0, maxWaiting), -1
+	r.displaced = make([]bridge.Root, 0, maxWaiting)
 	r.goroutines.Add(1)
 	go p.run()
 	return nil
@@ -199,7 +230,7 @@ func (r *recorder) extend(until time.Time, auto bool) (done bool, err error) {
 
 func (r *recorder) Disarm() {
 	r.mu.Lock()
-	last := len(r.arrivals) > 0 && !r.reading
+	last := len(r.waiting) > 0 && r.analysing == nil
 	r.mu.Unlock()
 	if last {
 		time.Sleep(settleTime) // for the last events of requests that have just ended
@@ -223,22 +254,48 @@ func (r *recorder) Slow(root bridge.Root) bool {
 	switch {
 	case r.period == nil:
 		r.stats.NotArmed++
+		r.missing.add(idOf(root), waiting.NotArmed, now)
 		if r.c.Auto && !r.closed && !r.arming && now.After(r.pausedUntil) {
 			r.arming = true
 			r.goroutines.Add(1)
 			go r.armBySlowRequest(root.Name)
 		}
+		return false
 	case r.lastAt.Add(r.c.MinInterval).Sub(now) > r.c.MinAge:
 		r.stats.RateLimited++
-	case len(r.waiting) == maxWaiting:
-		r.stats.Dropped++
-	default:
-		r.waiting = append(r.waiting, root)
-		r.arrivals = append(r.arrivals, now)
-		return true
+		r.missing.add(idOf(root), waiting.RateLimited, now)
+		return false
+	case len(r.waiting) == maxWaiting && !r.displace(root, now):
+		return false
 	}
-	return false
+	r.waiting, r.least = append(r.waiting, waiter{root, now}), -1
+	return true
 }
+
+// displace makes room for a root among the waiting ones: the least slow root gives way, perhaps the
+// new root itself. displace returns false if the new root gives way. The caller holds mu.
+func (r *recorder) displace(root bridge.Root, now time.Time) bool {
+	r.stats.Dropped++
+	if r.least < 0 {
+		r.least = 0
+		for i := range r.waiting {
+			if compareRoots(r.waiting[i].root, r.waiting[r.least].root) > 0 {
+				r.least = i
+			}
+		}
+	}
+	other := r.waiting[r.least].root
+	if compareRoots(root, other) >= 0 || len(r.displaced) == cap(r.displaced) {
+		r.missing.add(idOf(root), waiting.GaveWay, now)
+		return false
+	}
+	r.missing.add(idOf(other), waiting.GaveWay, now)
+	r.displaced = append(r.displaced, other)
+	r.waiting = slices.Delete(r.waiting, r.least, r.least+1)
+	return true
+}
+
+func idOf(root bridge.Root) local.ID { return local.ID{Trace: root.TraceID, Span: root.SpanID} }
 
 const maxLogged = 200 // bytes of a request's name in the log
 
@@ -279,7 +336,27 @@ func (r *recorder) Result(traceID trace.TraceID, rootID trace.SpanID) (*waits.Re
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, ok := r.results.requests[local.ID{Trace: traceID, Span: rootID}]
-	return found.request, ok
+	if !ok {
+		return nil, false
+	}
+	return found.request, true
+}
+
+func (r *recorder) SetHeld(held func([]local.ID) []bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = held
+}
+
+func (r *recorder) Missing(id local.ID, end time.Time) waiting.Reason {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	is := func(root bridge.Root) bool { return idOf(root) == id }
+	if r.results.requests[id] != nil || slices.ContainsFunc(r.analysing, is) ||
+		slices.ContainsFunc(r.waiting, func(w waiter) bool { return is(w.root) }) {
+		return waiting.Waiting // also for a result that has come since the caller looked
+	}
+	return r.missing.of(id, end)
 }
 
 func (r *recorder) State() waits.State {
@@ -313,7 +390,7 @@ func (r *recorder) Stats() waits.Stats {
 	defer r.mu.Unlock()
 	s := r.stats
 	s.TooLarge, s.Evicted = r.results.tooLarge, r.results.evicted
-	s.Results, s.ResultBytes = uint64(len(r.results.order)), uint64(r.results.bytes)
+	s.Results, s.ResultBytes = uint64(len(r.results.requests)), uint64(r.results.bytes)
 	s.Pending = s.Slow - s.Analysed - s.NotFound - s.Failed -
 		s.Abandoned - s.RateLimited - s.Dropped - s.NotArmed
 	if r.period != nil {

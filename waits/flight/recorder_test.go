@@ -1,8 +1,10 @@
 package flight
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"runtime/pprof"
 	"slices"
@@ -13,8 +15,12 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/waits"
+	"github.com/perfline/perfline/waits/flight/internal/analysis"
 )
 
 // Slow requests that come at about the same time share a snapshot.
@@ -79,20 +85,214 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// No more than maxWaiting requests wait for a snapshot.
-func TestQueueIsBounded(t *testing.T) {
+// No more than maxWaiting requests wait for a snapshot. The least slow one gives way, or the new one if it is less slow. Failed ones stay.
+func TestLeastSlowGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, Config{}, &fake{})
 		h.arm(t, 0)
-		for i := range maxWaiting + 10 {
-			r := root(byte(i))
-			r.SpanID[2] = byte(i >> 8)
-			if got, want := h.Slow(r), i < maxWaiting; got != want {
-				t.Fatalf("request %d was accepted: %v, want %v", i, got, want)
+		for i := range maxWaiting {
+			r := slowRoot(i, time.Duration(10+i)*time.Second) // number 0 is the least slow one
+			r.Failed = i == 0
+			if !h.Slow(r) {
+				t.Fatalf("request %d is refused", i)
 			}
 		}
-		if s := h.Stats(); s.Dropped != 10 || s.Pending != maxWaiting {
-			t.Errorf("got %+v, want 10 dropped and %d pending", s, maxWaiting)
+		failed := slowRoot(1001, time.Second)
+		failed.Failed = true
+		for i, c := range []struct {
+			root     bridge.Root
+			accepted bool
+		}{
+			{slowRoot(1000, 11*time.Second), false}, // as slow as number 1, which came before
+			{failed, true},                          // number 1 gives way
+			{slowRoot(1002, time.Hour), true},       // and number 2
+		} {
+			if got := h.Slow(c.root); got != c.accepted {
+				t.Errorf("request %d is accepted: %v, want %v", i, got, c.accepted)
+			}
+		}
+		if s := h.Stats(); s.Dropped != 3 || s.Pending != maxWaiting {
+			t.Errorf("got %+v, want 3 dropped and %d pending", s, maxWaiting)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for i, want := range map[int]waiting.Reason{0: "", 1: waiting.GaveWay, 2: waiting.GaveWay, 3: "", 1000: waiting.GaveWay, 1001: "", 1002: ""} {
+			r := slowRoot(i, 0)
+			_, ok := h.Result(r.TraceID, r.SpanID)
+			if got := h.Missing(idOf(r), time.Now()); ok != (want == "") || !ok && got != want {
+				t.Errorf("request %d has a result: %v, %q; want %q", i, ok, got, want)
+			}
+		}
+		for i := range maxWaiting { // the second ones to wait: now the last one is the least slow one
+			h.Slow(slowRoot(2000+i, time.Duration(1000-i)*time.Second))
+		}
+		h.Slow(slowRoot(3000, time.Second)) // less slow
+		if r := slowRoot(2000+maxWaiting-1, 0); h.Missing(idOf(r), time.Now()) != waiting.Waiting || !h.Slow(slowRoot(3001, time.Hour)) || h.Missing(idOf(r), time.Now()) != waiting.GaveWay {
+			t.Errorf("the least slow one of the second ones has the reason %q", h.Missing(idOf(r), time.Now()))
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if got := len(h.answers); got != maxWaiting+2 {
+			t.Errorf("the end of %d requests was told, want %d: also of those that gave way", got, maxWaiting+2)
+		}
+		var order []time.Duration
+		for _, w := range h.fake.wanted[0] {
+			order = append(order, w.Duration)
+		}
+		if rest := order[2:]; order[0] != 10*time.Second || order[1] != time.Second || !slices.IsSortedFunc(rest, func(a, b time.Duration) int { return cmp.Compare(b, a) }) {
+			t.Errorf("the analysis gets %v, want failed ones first, and then the slowest ones", order)
+		}
+	})
+}
+
+// Requests that give way faster than their functions are told take no more memory: then new ones give way.
+func TestGivingWayIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, Config{}, &fake{})
+		h.arm(t, 0)
+		accepted := 0
+		for i := range 4 * maxWaiting { // each slower than the ones before
+			if h.Slow(slowRoot(i, time.Duration(1+i)*time.Second)) {
+				accepted++
+			}
+		}
+		if accepted != 2*maxWaiting {
+			t.Errorf("%d are accepted at once, want %d", accepted, 2*maxWaiting)
+		}
+		time.Sleep(gatherTime)
+		synctest.Wait()
+		if !h.Slow(slowRoot(4*maxWaiting, time.Hour)) {
+			t.Error("after the functions were told, a slower one is refused")
+		}
+	})
+}
+
+// A request without a result has a reason, and only one that was slow.
+func TestMissing(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		config Config
+		fake   *fake
+		run    func(h *harness)
+		want   waiting.Reason // of request 1
+	}{
+		{"not slow", Config{}, &fake{}, func(h *harness) { _ = h.Arm(0); h.Slow(root(2)) }, waiting.NotSlow},
+		{"not armed", Config{}, &fake{}, func(h *harness) { h.Slow(root(1)) }, waiting.NotArmed},
+		{"waiting", Config{}, &fake{}, func(h *harness) { _ = h.Arm(0); h.Slow(root(1)) }, waiting.Waiting},
+		{"analysed now", Config{}, &fake{work: func(func()) { time.Sleep(time.Hour) }}, func(h *harness) { _ = h.Arm(0); h.Slow(root(1)); time.Sleep(time.Minute) }, waiting.Waiting},
+		{"not in the trace", Config{}, &fake{unknown: root(1).SpanID}, func(h *harness) { _ = h.Arm(0); h.Slow(root(1)); time.Sleep(time.Minute) }, waiting.NotInTrace},
+		{"failed snapshot", Config{}, &fake{writeError: errors.New("no trace")}, func(h *harness) { _ = h.Arm(0); h.Slow(root(1)); time.Sleep(time.Minute) }, waiting.Failed},
+		{"failed analysis", Config{}, &fake{work: func(func()) { panic("off by one") }}, func(h *harness) { _ = h.Arm(0); h.Slow(root(1)); time.Sleep(time.Minute) }, waiting.Failed},
+		{"rate limited", Config{MinInterval: time.Hour}, &fake{}, func(h *harness) { _ = h.Arm(0); h.Slow(root(2)); time.Sleep(time.Minute); h.Slow(root(1)) }, waiting.RateLimited},
+		{"left the window", Config{MinAge: time.Second, MinInterval: -1}, &fake{work: func(func()) { time.Sleep(time.Minute) }}, func(h *harness) {
+			_ = h.Arm(0)
+			h.Slow(root(2))
+			time.Sleep(time.Second)
+			h.Slow(root(1))
+			time.Sleep(10 * time.Second)
+		}, waiting.LeftWindow},
+		{"disarmed", Config{}, &fake{work: func(func()) { time.Sleep(time.Minute) }}, func(h *harness) {
+			_ = h.Arm(0)
+			h.Slow(root(2))
+			time.Sleep(time.Second)
+			h.Slow(root(1))
+			h.Disarm()
+		}, waiting.Disarmed},
+		{"evicted for a slower one", Config{Requests: 1}, &fake{}, func(h *harness) {
+			_ = h.Arm(0)
+			h.Slow(root(1))
+			h.Slow(slowRoot(2, time.Second))
+			time.Sleep(time.Minute)
+		}, waiting.LessSlow},
+		{"not stored", Config{Requests: -1}, &fake{}, func(h *harness) { _ = h.Arm(0); h.Slow(root(1)); time.Sleep(time.Minute) }, waiting.NotStored},
+		{"a reason that is forgotten", Config{}, &fake{}, func(h *harness) {
+			_ = h.Arm(0)
+			h.Disarm()
+			for i := range 1 + maxReasons {
+				time.Sleep(time.Millisecond)
+				h.Slow(slowRoot(1+i, 0))
+			}
+		}, waiting.Forgotten},
+		{"never armed, for long", Config{}, &fake{}, func(h *harness) {
+			for i := range 1 + maxReasons {
+				time.Sleep(time.Millisecond)
+				h.Slow(slowRoot(1+i, 0))
+			}
+		}, waiting.NotArmed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t, c.config, c.fake)
+				time.Sleep(time.Millisecond)
+				ended := time.Now()
+				c.run(h)
+				synctest.Wait()
+				if got := h.Missing(idOf(root(1)), ended); got != c.want {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+				if _, ok := h.Result(root(1).TraceID, root(1).SpanID); ok {
+					t.Error("the request has a result")
+				}
+			})
+		})
+	}
+}
+
+// A program may ask for a request twice. There is one result, with one share of the pool.
+func TestSlowTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{read: func(_ io.ReadSeeker, wanted []analysis.Root, _ func(string) bool, _ func()) (found []waits.Request, _ error) {
+			for _, w := range wanted {
+				found = append(found, waits.Request{TraceID: w.TraceID, RootID: w.SpanID, Name: "GET /slow"})
+			}
+			return found, nil
+		}}
+		r := newRecorder(Config{}, f.process())
+		if err := r.Arm(0); err != nil {
+			t.Fatal(err)
+		}
+		r.Slow(root(1))
+		r.Slow(root(1))
+		time.Sleep(time.Second)
+		if err := r.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := r.Stats(); s.Analysed != 2 || s.Results != 1 || s.ResultBytes != uint64(sizes(&waits.Request{Name: "GET /slow"})) {
+			t.Errorf("got %+v, want the bytes of one result", s)
+		}
+		r.results.remove(idOf(root(1)))
+		if len(r.results.pool.texts) > 0 {
+			t.Errorf("the pool still has %d texts", len(r.results.pool.texts))
+		}
+	})
+}
+
+// Results of requests that are in memory outlast others. The recorder asks for all requests at once, without a lock.
+func TestResultsOfRequestsInMemoryStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, Config{MinInterval: -1, Requests: 2}, &fake{})
+		h.SetHeld(func(ids []local.ID) (held []bool) {
+			h.Stats() // needs the recorder's lock
+			for _, id := range ids {
+				held = append(held, id.Span[1]%2 == 0)
+			}
+			return held
+		})
+		h.arm(t, 0)
+		for i := range 6 { // the later, the less slow; the even ones are in memory
+			h.Slow(slowRoot(i, time.Duration(10-i)*time.Second))
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		for i, want := range []waiting.Reason{"", waiting.Gone, "", waiting.Gone, waiting.LessSlow, waiting.Gone} {
+			r := slowRoot(i, 0)
+			_, ok := h.Result(r.TraceID, r.SpanID)
+			if got := h.Missing(idOf(r), time.Now()); ok != (want == "") || !ok && got != want {
+				t.Errorf("request %d has a result: %v, %q; want %q", i, ok, got, want)
+			}
+		}
+		if s := h.Stats(); s.Evicted != 1 || s.Results != 2 {
+			t.Errorf("got %+v, want 2 results, and 1 evicted although its request is in memory", s)
 		}
 	})
 }

@@ -1,50 +1,65 @@
 package flight
 
 import (
+	"cmp"
+	"maps"
 	"slices"
-	"unsafe"
 
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
 )
 
-// results stores the most recent requests.
+// results stores the results of a recorder. The analysis alone changes results, one at a time. Over
+// the bounds, these leave:
+//
+//  1. the results of requests that have left memory
+//  2. over the number of results: the results of the least slow requests
+//  3. over the bytes: the details of the least slow requests, and then their whole results
 type results struct {
 	max, maxBytes int
-	requests      map[local.ID]result
-	order         []local.ID // the oldest first
-	bytes         int
+	requests      map[local.ID]*result
+	own           int // bytes of all results without the pool
+	bytes         int // of all results with the pool, after makeRoom
 	evicted       uint64
 	tooLarge      uint64
+
+	// The analysis uses the following fields without the recorder's lock.
+	pool     pool
+	arrivals uint64
 }
 
+// A result is a stored result.
 type result struct {
 	request *waits.Request
-	bytes   int
+	uses    []*shared
+	bytes   int    // without uses
+	arrival uint64 // among all results
+	gone    bool   // the request has left memory
 }
 
 func newResults(most, maxBytes int) results {
-	return results{max: most, maxBytes: maxBytes, requests: map[local.ID]result{}}
+	return results{
+		max: most, maxBytes: maxBytes, requests: map[local.ID]*result{}, pool: newPool(),
+	}
 }
 
-func (r *results) add(k local.ID, request *waits.Request, bytes int) {
+// prepare shares the stacks and texts of a request. The caller must call add.
+func (r *results) prepare(request *waits.Request) *result {
+	r.arrivals++
+	x := &result{request: request, arrival: r.arrivals}
+	x.uses, x.bytes = r.pool.share(request)
+	return x
+}
+
+// add stores a result, which may exceed the bounds until the caller calls makeRoom.
+func (r *results) add(k local.ID, x *result) {
+	if r.requests[k] == x { // the program asked twice
+		return
+	}
 	r.remove(k)
-	if bytes > r.maxBytes { // would evict all results
-		short := *request
-		short.Goroutines, short.Omitted = nil, request.Omitted+len(request.Goroutines)
-		if request, bytes = &short, sizeOf(&short); bytes > r.maxBytes {
-			r.evicted++
-			return
-		}
-		r.tooLarge++
-	}
-	r.requests[k] = result{request, bytes}
-	r.order = append(r.order, k)
-	r.bytes += bytes
-	for len(r.order) > r.max || r.bytes > r.maxBytes {
-		r.remove(r.order[0])
-		r.evicted++
-	}
+	r.requests[k] = x
+	r.own += x.bytes
 }
 
 func (r *results) remove(k local.ID) {
@@ -53,63 +68,83 @@ func (r *results) remove(k local.ID) {
 		return
 	}
 	delete(r.requests, k)
-	r.bytes -= old.bytes
-	r.order = slices.DeleteFunc(r.order, func(x local.ID) bool { return x == k })
+	r.own -= old.bytes
+	r.pool.release(old.uses)
 }
 
-// sizeOf returns the approximate memory of r. Stacks and texts that r refers to several times count
-// once. Shared stacks and texts count in each of several results.
-func sizeOf(r *waits.Request) int {
-	s := sizer{}
-	n := int(unsafe.Sizeof(*r)) + s.text(r.Name)
-	for i := range r.Goroutines {
-		g := &r.Goroutines[i]
-		n += int(unsafe.Sizeof(*g)) + s.text(g.Function)
-		n += cap(g.Intervals) * int(unsafe.Sizeof(waits.Interval{}))
-		for j := range g.Intervals {
-			n += s.stack(g.Intervals[j].Stack) + s.party(g.Intervals[j].By)
+// shed drops the details of a result: the goroutines and their intervals. Readers may have the
+// request with its details.
+func (r *results) shed(x *result) {
+	short, old := *x.request, *x
+	short.Goroutines, short.Omitted = nil, short.Omitted+len(short.Goroutines)
+	short.Causes = slices.Clone(short.Causes)
+	for i := range short.Causes {
+		if by := short.Causes[i].By; by != nil {
+			own := *by
+			short.Causes[i].By = &own // share writes to parties
 		}
 	}
-	for i := range r.Causes {
-		c := &r.Causes[i]
-		n += int(unsafe.Sizeof(*c)) + s.text(c.Function) + s.text(c.Via) + s.party(c.By) +
-			s.party(c.In)
-	}
-	return n
+	x.request = &short
+	x.uses, x.bytes = r.pool.share(x.request)
+	r.pool.release(old.uses)
+	r.own += x.bytes - old.bytes
+	r.tooLarge++
 }
 
-// A sizer holds the addresses of the counted parts.
-type sizer map[unsafe.Pointer]bool
-
-func (s sizer) first(p unsafe.Pointer) bool {
-	if p == nil || s[p] {
-		return false
+// makeRoom enforces the bounds, and reports each result that it evicts.
+func (r *results) makeRoom(evicted func(local.ID, waiting.Reason)) {
+	defer func() { r.bytes = r.own + r.pool.bytes }()
+	tooMany := func() bool { return len(r.requests) > r.max }
+	tooLarge := func() bool { return r.own+r.pool.bytes > r.maxBytes }
+	if !tooMany() && !tooLarge() {
+		return
 	}
-	s[p] = true
-	return true
+	order := r.evictionOrder()
+	evict := func() {
+		k := order[0]
+		reason := waiting.LessSlow
+		switch {
+		case r.max == 0:
+			reason = waiting.NotStored
+		case len(order) == 1:
+			reason = waiting.TooLarge
+		case r.requests[k].gone:
+			reason = waiting.Gone
+		}
+		if reason != waiting.Gone {
+			r.evicted++
+		}
+		r.remove(k)
+		order = order[1:]
+		evicted(k, reason)
+	}
+	for len(order) > 0 && (tooMany() || tooLarge() && r.requests[order[0]].gone) {
+		evict()
+	}
+	for _, k := range order {
+		if x := r.requests[k]; tooLarge() && len(x.request.Goroutines) > 0 {
+			r.shed(x)
+		}
+	}
+	for len(order) > 0 && tooLarge() {
+		evict()
+	}
 }
 
-func (s sizer) party(p *waits.Party) int {
-	if !s.first(unsafe.Pointer(p)) {
-		return 0
-	}
-	return int(unsafe.Sizeof(*p)) + s.text(p.Function) + s.text(p.Request) + s.stack(p.Stack)
-}
-
-func (s sizer) stack(frames []waits.Frame) int {
-	if !s.first(unsafe.Pointer(unsafe.SliceData(frames))) {
-		return 0
-	}
-	n := cap(frames) * int(unsafe.Sizeof(waits.Frame{}))
-	for i := range frames {
-		n += s.text(frames[i].Function) + s.text(frames[i].File)
-	}
-	return n
-}
-
-func (s sizer) text(t string) int {
-	if !s.first(unsafe.Pointer(unsafe.StringData(t))) {
-		return 0
-	}
-	return len(t)
+// evictionOrder returns all ids. The first result leaves first: requests that have left memory
+// precede the others, and less slow requests precede slower ones.
+func (r *results) evictionOrder() []local.ID {
+	order := slices.Collect(maps.Keys(r.requests))
+	slices.SortFunc(order, func(a, b local.ID) int {
+		x, y := r.requests[a], r.requests[b]
+		switch {
+		case x.gone && !y.gone:
+			return -1
+		case y.gone && !x.gone:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(x.request.Duration, y.request.Duration),
+			cmp.Compare(x.arrival, y.arrival))
+	})
+	return order
 }

@@ -5,6 +5,7 @@
 package flight
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -25,9 +26,13 @@ var anyResultShape = rapid.Custom(func(t *rapid.T) resultShape {
 	}
 })
 
-// result makes a result in memory of its own. Two intervals share each stack, and all share the party that ended them.
-func (s resultShape) result() *waits.Request {
-	text := func() string { return strings.Repeat("x", s.text) }
+// result makes a result of its own. Two intervals share each stack, and all share the party that ended them.
+func (s resultShape) result(number int) *waits.Request {
+	texts := 0
+	text := func() string { // another one each time
+		texts++
+		return strings.Repeat("x", s.text) + fmt.Sprint(number, texts)
+	}
 	stack := func() (all []waits.Frame) {
 		for range s.frames {
 			all = append(all, waits.Frame{Function: text(), File: text()})
@@ -55,17 +60,17 @@ func TestHeapOfResults(t *testing.T) {
 	}
 	for _, s := range shapes {
 		const enough = 4 << 20
-		before, books := garbage.Heap(), 0
-		var all []*waits.Request
-		for books < enough {
-			r := s.result()
-			all, books = append(all, r), books+sizeOf(r)
+		before, n := garbage.Heap(), 0
+		all := newResults(1<<20, 1<<30)
+		for ; all.bytes < enough; n++ {
+			all.add(numbered(n), all.prepare(s.result(n)))
+			all.makeRoom(nil)
 		}
-		heap := garbage.Heap() - before
-		t.Logf("%+v: %d results, %d kB of the heap, %d kB in the books, %.2f", s, len(all), heap>>10, books>>10, float64(heap)/float64(books))
+		heap, books := garbage.Heap()-before, all.bytes
+		t.Logf("%+v: %d results, %d kB of the heap, %d kB in the books, %.2f", s, n, heap>>10, books>>10, float64(heap)/float64(books))
 		if most := books + books/3 + 1<<20; heap > most {
-			t.Errorf("%d results take %d kB of the heap, and the books say %d kB", len(all), heap>>10, books>>10)
+			t.Errorf("%d results take %d kB of the heap, and the books say %d kB", n, heap>>10, books>>10)
 		}
-		runtime.KeepAlive(all)
+		runtime.KeepAlive(&all)
 	}
 }

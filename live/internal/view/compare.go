@@ -42,8 +42,13 @@ type Comparison struct {
 // A comparedRequest is one side of a comparison.
 type comparedRequest struct {
 	requestRow
-	Waits   bool `json:"waits"`   // an execution trace recorded the waits
-	Samples int  `json:"samples"` // samples of the request
+	Waits   bool   `json:"waits"`              // an execution trace recorded the waits
+	NoWaits string `json:"no_waits,omitempty"` // the reason why there are none
+	Samples int    `json:"samples"`            // samples of the request
+}
+
+func newComparedRequest(q requests.Request, waits bool, samples int) comparedRequest {
+	return comparedRequest{newRequestRow(q.Root), waits, string(q.NoWaits), samples}
 }
 
 // A spanDifference compares the spans of a path: the names from the request down to the spans.
@@ -94,8 +99,8 @@ func NewComparison(a, b SampledRequest, choices []requests.Snapshot) Comparison 
 		requests.Part{Request: b.Request, Profile: b.trace()})
 	cut := max(0, len(choices)-MaxChoices)
 	c := Comparison{
-		A:        comparedRequest{newRequestRow(of.Slow.Root), of.SlowWaits, of.SlowSamples},
-		B:        comparedRequest{newRequestRow(of.Usual.Root), of.UsualWaits, of.UsualSamples},
+		A:        newComparedRequest(of.Slow, of.SlowWaits, of.SlowSamples),
+		B:        newComparedRequest(of.Usual, of.UsualWaits, of.UsualSamples),
 		Sentence: block(of.Sentence()), OtherEngine: of.OtherEngine,
 		Choices: newRequestRows(choices[:len(choices)-cut]), ChoicesCut: cut,
 	}

@@ -37,6 +37,7 @@ type RequestDetail struct {
 	Path     []pathRow      `json:"path"`                 // critical path, by time
 	Shares   []shareRow     `json:"shares"`               // of the critical path, the largest first
 	Waits    *waitsDetail   `json:"waits,omitempty"`      // missing without an execution trace
+	NoWaits  string         `json:"no_waits,omitempty"`   // the reason why waits is missing
 
 	Files []Format[SampledRequest] `json:"files"` // formats of the request's files
 }
@@ -93,7 +94,8 @@ type hotRow struct {
 // the request with the given id.
 func NewRequestDetail(q SampledRequest, has Has) RequestDetail {
 	d := RequestDetail{
-		requestRow: newRequestRow(q.Root), Missing: q.Dropped, Files: available(RequestFormats, q),
+		requestRow: newRequestRow(q.Root), Missing: q.Dropped, NoWaits: string(q.NoWaits),
+		Files: available(RequestFormats, q),
 	}
 	if q.Session != nil {
 		d.Session = uint32(q.Session.ID())

@@ -26,9 +26,11 @@ const (
 // A waitsDetail describes the states of a request's goroutines, from an execution trace.
 type waitsDetail struct {
 	Sentence   string         `json:"sentence"`               // names the cause of the duration
+	Dropped    string         `json:"dropped,omitempty"`      // why the goroutines are missing
 	Causes     []causeRow     `json:"causes" null:"true"`     // the longest first
 	Goroutines []goroutineRow `json:"goroutines" null:"true"` // goroutines of the request
-	Stacks     [][]frameRow   `json:"stacks" null:"true"`     // stacks of intervals and parties
+	Frames     []frameRow     `json:"frames" null:"true"`     // calls of all stacks
+	Stacks     [][]int        `json:"stacks" null:"true"`     // indices in Frames, innermost first
 
 	Contradictions int `json:"contradictions,omitempty"` // samples against the trace, left out
 	segmentTables
@@ -110,6 +112,7 @@ type waitsBuilder struct {
 	q      requests.Request
 	l      *limits
 	d      *waitsDetail
+	frames map[waits.Frame]int  // indices in d.Frames
 	stacks map[string]int       // indices in d.Stacks, by the stacks' JSON
 	shared map[sharedStack]*int // indices in d.Stacks; nil for a stack left out
 	full   bool                 // a stack was left out: no further stacks
@@ -123,7 +126,8 @@ type waitsBuilder struct {
 func newWaitsBuilder(q requests.Request, l *limits, has Has) *waitsBuilder {
 	return &waitsBuilder{
 		q: q, l: l, has: has, d: &waitsDetail{},
-		stacks: map[string]int{}, shared: map[sharedStack]*int{}, known: map[local.ID]bool{},
+		frames: map[waits.Frame]int{}, stacks: map[string]int{}, shared: map[sharedStack]*int{},
+		known:     map[local.ID]bool{},
 		functions: map[string]int{}, parties: map[waitEnd]int{},
 	}
 }
@@ -151,7 +155,7 @@ func (b *waitsBuilder) bars(rows []spanRow, all []requests.Row) {
 
 func (b *waitsBuilder) detail() *waitsDetail {
 	r := b.q.Waits
-	b.d.Sentence = block(r.Sentence())
+	b.d.Sentence, b.d.Dropped = block(r.Sentence()), waiting.Dropped(r)
 	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
 		row := causeRow{stateKind: newStateKind(c.Kind), Took: ms(c.Duration),
 			Function: Shown(c.Function), Via: Shown(c.Via), By: b.party(c.By),
@@ -261,9 +265,19 @@ func (b *waitsBuilder) stack(stack []waits.Frame) *int {
 }
 
 func (b *waitsBuilder) newStack(stack []waits.Frame) *int {
-	rows := make([]frameRow, 0, min(len(stack), maxStack))
+	rows := make([]int, 0, min(len(stack), maxStack))
 	for _, f := range stack[:min(len(stack), maxStack)] {
-		rows = append(rows, frameRow{Shown(f.Function), Shown(f.File), f.Line})
+		at, known := b.frames[f]
+		if !known {
+			row := frameRow{Shown(f.Function), Shown(f.File), f.Line}
+			if b.full = !b.l.take(row); b.full {
+				return nil
+			}
+			at = len(b.d.Frames)
+			b.frames[f] = at
+			b.d.Frames = append(b.d.Frames, row)
+		}
+		rows = append(rows, at)
 	}
 	key, err := json.Marshal(rows)
 	if err != nil {
