@@ -215,11 +215,6 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	}
 	c.setDefaults()
 	vars := environ.NewReader(c.Logger)
-	p = &Pipeline{
-		timeline: c.Timeline, recent: newStore(c.Recent, c.Timeline),
-		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
-	}
-	to.recent = p.recent
 	checkVariables(vars)
 	propagator := c.Propagator
 	if propagator == nil {
@@ -232,10 +227,11 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if environ.Read(vars, false, environ.Bool, "OTEL_SDK_DISABLED") {
 		otel.SetTextMapPropagator(propagator) // also of a service that makes no spans
 		complete = true
-		return p, nil
+		return newPipeline(c, nil), nil
 	}
 	res := newResource(ctx, c, vars)
-	p.resource = res
+	p = newPipeline(c, res)
+	to.recent = p.recent
 	c.Marks = readMarkForm(vars, c.Marks)
 	overOTLP, spans, name := false, c.SpanExporter, "Config.SpanExporter"
 	if spans == nil {
@@ -306,6 +302,14 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	}
 	complete = true
 	return p, nil
+}
+
+// newPipeline returns a pipeline without the parts that deliver data. res may be nil.
+func newPipeline(c Config, res *resource.Resource) *Pipeline {
+	return &Pipeline{
+		timeline: c.Timeline, recent: newStore(c, res), resource: res,
+		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
+	}
 }
 
 // startMetrics registers the metrics with a reader, if any. startMetrics calls the program's code:

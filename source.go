@@ -1,11 +1,12 @@
 package perfline
 
 import (
+	"go.opentelemetry.io/otel/sdk/resource"
+
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/runtimestats"
-	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/requests"
@@ -28,9 +29,10 @@ type Source interface {
 // agents' tools display the metrics.
 type Runtime runtimestats.History
 
-func newStore(c requests.Config, timeline *observer.Timeline) *memory.Recent {
+func newStore(c Config, res *resource.Resource) *memory.Recent {
 	return memory.NewRecent(memory.Config{
-		Requests: c.Newest, Slowest: c.Slowest, KeptRequests: c.Kept,
-		MaxSpans: c.MaxSpans, MaxBytes: c.MaxBytes, Timeline: (*record.Timeline)(timeline),
+		Requests: c.Recent.Newest, Slowest: c.Recent.Slowest, KeptRequests: c.Recent.Kept,
+		MaxSpans: c.Recent.MaxSpans, MaxBytes: c.Recent.MaxBytes,
+		Timeline: (*record.Timeline)(c.Timeline), Resource: res,
 	})
 }

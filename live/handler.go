@@ -2,7 +2,6 @@ package live
 
 import (
 	"cmp"
-	"crypto/rand"
 	"embed"
 	"log/slog"
 	"net/http"
@@ -67,9 +66,6 @@ type Config struct {
 	refresh time.Duration // interval of updates to open pages; 0 means 500 ms
 }
 
-// dataNames are the values of PageState.Data.
-var dataNames = map[guard.Data]string{guard.Everything: "everything", guard.Summary: "summary"}
-
 const onlySummary = "this page serves only a summary, without requests, sessions and profiles: " +
 	"the program can serve them with live.Config{Data: guard.Everything}"
 
@@ -112,9 +108,7 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	h := &handler{
 		source: source,
 		data:   c.Data,
-		page: view.PageState{
-			Instance: rand.Text(), Started: view.SinceEpoch(time.Now()), Data: dataNames[c.Data],
-		},
+		page:   newPageState(source, c.Data),
 		// starts now, so that a page shows the last minutes when a user opens the page
 		history:       (*runtimestats.History)(source.Runtime()),
 		recorder:      source.Sessions(),
@@ -163,7 +157,7 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		}
 	}
 	g := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}
-	page := secure(g.Handler(stripPrefix(c.Prefix, inside)))
+	page := secure(g.Handler(h.named(stripPrefix(c.Prefix, inside))))
 	if c.Next != nil {
 		return prefixHandler{page, c.Prefix, c.Next}
 	}

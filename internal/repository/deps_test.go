@@ -53,7 +53,7 @@ var allowed = map[string][]string{
 	"internal/counts":        {"internal/record", "observer", "bridge", "exporter", "internal/requests", "internal/waiting", "profiling", "waits"},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},
-	"internal/lookup":        {"internal/local", "internal/requests", "internal/routes", "internal/waiting", "waits", "profiling/profile", "profiling/sessions"},
+	"internal/lookup":        {"internal/local", "internal/record", "internal/requests", "internal/routes", "internal/waiting", "waits", "profiling/profile", "profiling/sessions"},
 	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
 	"":                       {"internal", "requests", "internal/counts", "internal/continuous", "profiling/pyroscope", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/keep", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
