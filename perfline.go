@@ -28,6 +28,7 @@ import (
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/setup"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
@@ -149,6 +150,8 @@ type Pipeline struct {
 	causes   func()                   // ends the log of causes; nil without such a log
 	baseline map[string]uint64        // counts at the end of Start, by their words
 	history  runtimeHistory
+	start    setup.Start // facts for Check
+	setupLog *setupLog   // nil with OTEL_SDK_DISABLED
 
 	profileRuns []profileRun // of profiles and exported
 
@@ -277,7 +280,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	otel.SetLogger(logr.New(r))
 	p.tracing = startTracing(c, res, p.Logs(), to, vars)
 
-	warnOfEarlier(c, otel.GetTracerProvider())
+	p.start.Earlier = warnOfEarlier(c, otel.GetTracerProvider())
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
 	if c.Waits != nil {
@@ -300,6 +303,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	for _, c := range p.counts().Rows() {
 		p.baseline[c.What] = c.N
 	}
+	p.setupLog = startSetupLog(p, c.Logger)
 	complete = true
 	return p, nil
 }
@@ -309,6 +313,7 @@ func newPipeline(c Config, res *resource.Resource) *Pipeline {
 	return &Pipeline{
 		timeline: c.Timeline, recent: newStore(c, res), resource: res,
 		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
+		start: setup.Start{Waits: c.Waits != nil},
 	}
 }
 
@@ -453,6 +458,12 @@ func (p *Pipeline) stop(ctx context.Context) error {
 	if p.causes != nil {
 		r.Do("perfline: "+ofWaits, func(context.Context) error {
 			p.causes()
+			return nil
+		})
+	}
+	if p.setupLog != nil {
+		r.Go("perfline: the check of the set-up", func(context.Context) error {
+			p.setupLog.stop()
 			return nil
 		})
 	}

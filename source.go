@@ -7,15 +7,16 @@ import (
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/runtimestats"
+	"github.com/perfline/perfline/internal/setup"
 	"github.com/perfline/perfline/profiling/profile"
 	"github.com/perfline/perfline/profiling/sessions"
 	"github.com/perfline/perfline/requests"
 	"github.com/perfline/perfline/waits"
 )
 
-// A Source provides the data of the live page and of the agents' tools. A [Pipeline] is a Source. A
-// Source of the program embeds a *Pipeline and replaces some methods. Embedding is necessary,
-// because only a Pipeline creates a Store and a Runtime. The methods are called concurrently.
+// A Source provides the data of the live page, of the agents' tools and of [Check]. A [Pipeline] is
+// a Source. A Source of the program must embed a *Pipeline, and may replace some methods. The
+// methods are called concurrently.
 type Source interface {
 	Recent() *requests.Store      // never nil
 	Sessions() *sessions.Recorder // nil without sessions
@@ -23,6 +24,8 @@ type Source interface {
 	Runtime() *Runtime            // nil without a history
 	Counts() []exporter.Count
 	LastMinute() *profile.Trace // nil without a continuous profiler
+
+	setup() setup.Start
 }
 
 // A Runtime stores the metrics of the Go runtime for the last minutes. The live page and the

@@ -25,6 +25,7 @@
 //     in the paths. Within v1, paths and fields are only added.
 //   - The stream and a header of each answer name the handler's instance and the process, so that a
 //     page notices a restart of the program, and another process behind a load balancer.
+//   - The page shows the findings of perfline.Check, at most ten seconds old.
 //   - The page shows, starts, stops and releases sessions, and arms and disarms the waits recorder,
 //     only if the policy of sessions or PERFLINE_PROFILING=remote allows remote sessions. All
 //     clients of the page see the waits recorder's results.

@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/serve"
+	"github.com/perfline/perfline/internal/setup"
 	"github.com/perfline/perfline/live/internal/view"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -90,6 +91,7 @@ type handler struct {
 	opened        *lookup.Cache
 	rows          view.RowCache
 	routesCache   routesCache
+	faultsCache   faultsCache
 	leakFinder    leakFinder
 	servers       serve.Servers
 }
@@ -157,11 +159,20 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		}
 	}
 	g := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}
-	page := secure(g.Handler(h.named(stripPrefix(c.Prefix, inside))))
+	page := secure(markPage(g.Handler(h.named(stripPrefix(c.Prefix, inside)))))
 	if c.Next != nil {
 		return prefixHandler{page, c.Prefix, c.Next}
 	}
 	return page
+}
+
+// markPage marks the spans of the page's requests, so that perfline.Check finds a middleware that
+// wraps the page.
+func markPage(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setup.MarkPage(r.Context())
+		next.ServeHTTP(w, r)
+	})
 }
 
 // contentPolicy restricts the browser to the page's own files. Trusted Types forbid to parse any

@@ -18,7 +18,7 @@
 //	get_span          all attributes and marks of a span
 //	compare_requests  a slow request beside a usual one, by span, state and function
 //	profile_route     records for some seconds, and lists the functions that use the CPU
-//	get_counts        perfline's counts and losses
+//	get_counts        the findings of perfline.Check, and perfline's counts and losses
 //	get_runtime       CPU, memory, garbage collection and scheduler latency of the last minutes
 //	get_waits_state   the state of the waits recorder, which finds the causes
 //	arm_waits         arms the waits recorder for some seconds
