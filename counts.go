@@ -27,13 +27,14 @@ func (p *Pipeline) counts() counts.Table {
 func (p *Pipeline) read() (s Stats, t counts.Table) {
 	s.Timeline = p.timeline.Stats()
 	t = counts.Timeline(s.Timeline)
+	var unlabelled uint64
 	if p.tracing != nil {
 		s.Bridge = p.tracing.stats()
 		if p.tracing.labels != nil {
-			s.UnlabelledSpans = p.tracing.labels.UnlabelledSpans()
+			unlabelled = p.tracing.labels.UnlabelledSpans()
 		}
 	}
-	t = append(t, counts.Bridge(s.Bridge, s.UnlabelledSpans)...)
+	t = append(t, counts.Bridge(s.Bridge, unlabelled)...)
 	if p.tracing != nil && p.tracing.requests != nil {
 		t = append(t, counts.Requests(p.tracing.requests())...)
 	}

@@ -40,3 +40,29 @@ func Example() {
 	// Output:
 	// request GET /products/{id}
 }
+
+// A test of a program calls Check after some requests. The middleware of this program wraps a
+// function that serves all paths, so that the requests have no route.
+func ExampleCheck() {
+	ctx := context.Background()
+	pl, err := perfline.Start(ctx, perfline.Config{Service: "shop"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	handler := bridgehttp.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for id := range 20 {
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("/products/", id), nil)
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	for _, f := range perfline.Check(pl) {
+		fmt.Println(f.What)
+		fmt.Println(f.Change)
+	}
+	if err := pl.Shutdown(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// None of 20 HTTP requests in memory has a route, and their paths differ: 20 paths count as one route for each method.
+	// Wrap the mux itself in bridgehttp.Middleware, or call bridgehttp.SetRoute in a middleware of the router: docs/frameworks.md.
+}

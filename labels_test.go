@@ -27,8 +27,10 @@ func testStartLabelsGoroutines(t *testing.T, start starter) {
 	if ids := profileIDs(t, span); len(ids) != 1 || ids[0] != span.SpanContext().SpanID().String() {
 		t.Errorf("the span carries the profile ids %q, want its own id once", ids)
 	}
-	if n := pl.Stats().UnlabelledSpans; n != 0 {
-		t.Errorf("%d spans lost their label", n)
+	for _, c := range pl.Counts() {
+		if c.Group == "perfline.spans.unlabelled" && c.N != 0 {
+			t.Errorf("%d spans lost their label", c.N)
+		}
 	}
 	defer spanlabels.Hold(spanlabels.EverySpan)() // as another profiler
 	if err := pl.Shutdown(patient(t)); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/scope"
+	"github.com/perfline/perfline/internal/setup"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/internal/within"
 	"github.com/perfline/perfline/observer"
@@ -150,6 +151,8 @@ type Pipeline struct {
 	causes   func()                   // ends the log of causes; nil without such a log
 	baseline map[string]uint64        // counts at the end of Start, by their words
 	history  runtimeHistory
+	start    setup.Start // facts for Check
+	setupLog *setupLog   // nil with OTEL_SDK_DISABLED
 
 	profileRuns []profileRun // of profiles and exported
 
@@ -216,11 +219,6 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	}
 	c.setDefaults()
 	vars := environ.NewReader(c.Logger)
-	p = &Pipeline{
-		timeline: c.Timeline, recent: newStore(c.Recent, c.Timeline),
-		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
-	}
-	to.recent = p.recent
 	checkVariables(vars)
 	propagator := c.Propagator
 	if propagator == nil {
@@ -233,10 +231,11 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	if environ.Read(vars, false, environ.Bool, "OTEL_SDK_DISABLED") {
 		otel.SetTextMapPropagator(propagator) // also of a service that makes no spans
 		complete = true
-		return p, nil
+		return newPipeline(c, nil), nil
 	}
 	res := newResource(ctx, c, vars)
-	p.resource = res
+	p = newPipeline(c, res)
+	to.recent = p.recent
 	c.Marks = readMarkForm(vars, c.Marks)
 	overOTLP, spans, name := false, c.SpanExporter, "Config.SpanExporter"
 	if spans == nil {
@@ -282,7 +281,7 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	otel.SetLogger(logr.New(r))
 	p.tracing = startTracing(c, res, p.Logs(), to, vars)
 
-	warnOfEarlier(c, otel.GetTracerProvider())
+	p.start.Earlier = warnOfEarlier(c, otel.GetTracerProvider())
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
 	if c.Waits != nil {
@@ -308,8 +307,18 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	for _, c := range p.counts().Rows() {
 		p.baseline[c.What] = c.N
 	}
+	p.setupLog = startSetupLog(p, c.Logger)
 	complete = true
 	return p, nil
+}
+
+// newPipeline returns a pipeline without the parts that deliver data. res may be nil.
+func newPipeline(c Config, res *resource.Resource) *Pipeline {
+	return &Pipeline{
+		timeline: c.Timeline, recent: newStore(c, res), resource: res,
+		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
+		start: setup.Start{Waits: c.Waits != nil},
+	}
 }
 
 // startMetrics registers the metrics with a reader, if any. startMetrics calls the program's code:
@@ -453,6 +462,12 @@ func (p *Pipeline) stop(ctx context.Context) error {
 	if p.causes != nil {
 		r.Do("perfline: "+ofWaits, func(context.Context) error {
 			p.causes()
+			return nil
+		})
+	}
+	if p.setupLog != nil {
+		r.Go("perfline: the check of the set-up", func(context.Context) error {
+			p.setupLog.stop()
 			return nil
 		})
 	}

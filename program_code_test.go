@@ -129,7 +129,6 @@ var passes = map[string]string{
 	"exporter.Delivery.OnRead f":    "a tracer provider's own function",
 	"exporter.LogDelivery.OnRead f": "a tracer provider's own function",
 
-	"perfline.Source.":   "net/http answers the one request, and the tool's caller gets an error: TestPanic of mcpserver",
 	"live.":              "net/http answers the one request: TestFunctionsThatPanic of guard",
 	"guard.":             "net/http answers the one request: TestFunctionsThatPanic of guard",
 	"profiling/service.": "net/http answers the one request: TestFunctionsThatPanic of guard",

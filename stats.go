@@ -23,10 +23,6 @@ type Stats struct {
 	OTLPProfiles profiling.ExporterStats // over OTLP; zero without Config.ProfileExporter
 	Waits        waits.Stats             // zero without Config.Waits
 	Measures     bridge.MeasureStats     // of the histogram; zero without Config.Measures
-
-	// UnlabelledSpans counts spans of the SDK that are missing in profiles, because too many spans
-	// were open. Profiles contain all spans of perfline's provider.
-	UnlabelledSpans uint64
 }
 
 // Stats processes the data recorded before the call, and returns the counts.

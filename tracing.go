@@ -72,21 +72,24 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 	return t
 }
 
-// warnOfEarlier logs that the program set a tracer provider before Start. OpenTelemetry's tracers
-// forward to the first provider of the process for ever.
-func warnOfEarlier(c Config, earlier trace.TracerProvider) {
+// warnOfEarlier logs that the program set a tracer provider before Start, and returns the type of
+// that provider, or "". OpenTelemetry's tracers forward to the first provider of the process for
+// ever.
+func warnOfEarlier(c Config, earlier trace.TracerProvider) (name string) {
 	const initial = "go.opentelemetry.io/otel/internal/global"
 	switch of := reflect.Indirect(reflect.ValueOf(earlier)); {
 	case !of.IsValid(), of.Type().PkgPath() == initial,
 		earlier == trace.TracerProvider(c.TracerProvider):
-		return
+		return ""
 	}
 	switch earlier.(type) {
 	case *bridge.TracerProvider, *spanlabels.TracerProvider:
-		return // of an earlier Start
+		return "" // of an earlier Start
 	}
+	name = fmt.Sprintf("%T", earlier)
 	c.Logger.Warn("perfline: the program set a tracer provider before perfline.Start: tracers that packages made before Start use that provider; call perfline.Start first, or set Config.TracerProvider",
-		"provider", fmt.Sprintf("%T", earlier))
+		"provider", name)
+	return name
 }
 
 // joinTracing adds processors to the program's provider. Shutdown removes the processors, and the

@@ -39,7 +39,7 @@ func BenchmarkOverview(b *testing.B) {
 			for i := range 100 {
 				serve(p, i)
 			}
-			page := live.Handler(quiet{r}, live.Config{})
+			page := live.Handler(quiet{recent: r}, live.Config{})
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()

@@ -202,7 +202,7 @@ func TestCompareWithoutRoutes(t *testing.T) {
 		_, span := tracer.Start(t.Context(), "GET /cart", trace.WithSpanKind(trace.SpanKindServer))
 		span.End()
 	}
-	p := &program{t: t, page: live.Handler(quiet{recent}, live.Config{})}
+	p := &program{t: t, page: live.Handler(quiet{recent: recent}, live.Config{})}
 	all := p.overview().Requests.Requests
 	var c compared
 	p.get("data/v1/compare?a="+all[0].Trace+"/"+all[0].Span, http.StatusOK, &c)

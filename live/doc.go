@@ -18,11 +18,14 @@
 //     [guard.Local]. Foreign web pages may link to the page, but cannot read or control it.
 //   - With Config.Authorize, the page serves a summary unless Config.Data is [guard.Everything].
 //     A summary includes the figures of routes, the runtime's figures, perfline's counts, and the
-//     names of routes and of types of entries. A summary includes no trace id, attribute, mark,
-//     text of a client, session, profile or stack: their paths answer 404.
+//     names of routes and of types of entries. A summary also names the process: host.name and
+//     service.instance.id. A summary includes no trace id, other attribute, mark, text of a client,
+//     session, profile or stack: their paths answer 404.
 //   - docs/page-json.md and docs/page.schema.json describe all fields of the data. The version is
 //     in the paths. Within v1, paths and fields are only added.
-//   - The stream names the handler's instance, so that a page notices a restart of the program.
+//   - The stream and a header of each answer name the handler's instance and the process, so that a
+//     page notices a restart of the program, and another process behind a load balancer.
+//   - The page shows the findings of perfline.Check, at most ten seconds old.
 //   - The page shows, starts, stops and releases sessions, and arms and disarms the waits recorder,
 //     only if the policy of sessions or PERFLINE_PROFILING=remote allows remote sessions. All
 //     clients of the page see the waits recorder's results.

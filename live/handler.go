@@ -2,7 +2,6 @@ package live
 
 import (
 	"cmp"
-	"crypto/rand"
 	"embed"
 	"log/slog"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/serve"
+	"github.com/perfline/perfline/internal/setup"
 	"github.com/perfline/perfline/live/internal/view"
 	"github.com/perfline/perfline/profiling/service"
 	"github.com/perfline/perfline/profiling/sessions"
@@ -67,9 +67,6 @@ type Config struct {
 	refresh time.Duration // interval of updates to open pages; 0 means 500 ms
 }
 
-// dataNames are the values of PageState.Data.
-var dataNames = map[guard.Data]string{guard.Everything: "everything", guard.Summary: "summary"}
-
 const onlySummary = "this page serves only a summary, without requests, sessions and profiles: " +
 	"the program can serve them with live.Config{Data: guard.Everything}"
 
@@ -94,6 +91,7 @@ type handler struct {
 	opened        *lookup.Cache
 	rows          view.RowCache
 	routesCache   routesCache
+	faultsCache   faultsCache
 	leakFinder    leakFinder
 	servers       serve.Servers
 }
@@ -112,9 +110,7 @@ func Handler(source perfline.Source, c Config) http.Handler {
 	h := &handler{
 		source: source,
 		data:   c.Data,
-		page: view.PageState{
-			Instance: rand.Text(), Started: view.SinceEpoch(time.Now()), Data: dataNames[c.Data],
-		},
+		page:   newPageState(source, c.Data),
 		// starts now, so that a page shows the last minutes when a user opens the page
 		history:       (*runtimestats.History)(source.Runtime()),
 		recorder:      source.Sessions(),
@@ -163,11 +159,20 @@ func Handler(source perfline.Source, c Config) http.Handler {
 		}
 	}
 	g := guard.Guard{Authorize: c.Authorize, TrustedOrigins: c.TrustedOrigins, Logger: c.Logger}
-	page := secure(g.Handler(stripPrefix(c.Prefix, inside)))
+	page := secure(markPage(g.Handler(h.named(stripPrefix(c.Prefix, inside)))))
 	if c.Next != nil {
 		return prefixHandler{page, c.Prefix, c.Next}
 	}
 	return page
+}
+
+// markPage marks the spans of the page's requests, so that perfline.Check finds a middleware that
+// wraps the page.
+func markPage(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setup.MarkPage(r.Context())
+		next.ServeHTTP(w, r)
+	})
 }
 
 // contentPolicy restricts the browser to the page's own files. Trusted Types forbid to parse any

@@ -86,7 +86,7 @@ func (l losing) Counts() []exporter.Count {
 func TestHealthOfLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := new(atomic.Uint64)
-		source := losing{quiet{requests.NewRecent(requests.Config{})}, nil, lost}
+		source := losing{quiet{recent: requests.NewRecent(requests.Config{})}, nil, lost}
 		source.history = runtimestats.Start(runtimestats.Config{Counts: source.Counts, Read: func([]metrics.Sample) {}})
 		defer source.history.Stop()
 		p := &program{t: t, page: live.Handler(source, live.Config{})}
@@ -122,7 +122,7 @@ func TestHealthOfLosses(t *testing.T) {
 
 // Without a history, all losses are recent.
 func TestHealthWithoutHistory(t *testing.T) {
-	source := losing{quiet{requests.NewRecent(requests.Config{})}, nil, new(atomic.Uint64)}
+	source := losing{quiet{recent: requests.NewRecent(requests.Config{})}, nil, new(atomic.Uint64)}
 	source.lost.Store(20)
 	h := (&program{t: t, page: live.Handler(source, live.Config{})}).routes("").Health
 	if len(h.Concerns) != 1 || h.Concerns[0].Text != "perfline lost 20 records in the last 5 minutes" {

@@ -20,7 +20,7 @@ func aQuiet(t *testing.T, c requests.Config) (p *program, request func(name stri
 	t.Helper()
 	recent := requests.NewRecent(c)
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent)).Tracer("t")
-	return &program{t: t, page: live.Handler(quiet{recent}, live.Config{})}, func(name string, attrs ...otelattribute.KeyValue) string {
+	return &program{t: t, page: live.Handler(quiet{recent: recent}, live.Config{})}, func(name string, attrs ...otelattribute.KeyValue) string {
 		_, s := tracer.Start(t.Context(), name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attrs...))
 		s.End()
 		return fmt.Sprintf("data/v1/requests/%v/%v", s.SpanContext().TraceID(), s.SpanContext().SpanID())

@@ -40,7 +40,7 @@ func (h *handler) routes(r *http.Request) (builder[view.RoutesData], error) {
 func (h *handler) routesData(name string, w routes.Window) view.RoutesData {
 	strays := stray.Visible(h.recent().Strays(), h.policy.Shows)
 	return view.NewRoutesData(h.recent().Routes(), name, w, h.data == guard.Summary, h.losses(),
-		strays)
+		strays, h.faults())
 }
 
 // losses counts the source's losses. Recent losses are later than the first sample of the runtime's

@@ -42,7 +42,7 @@ func watch(t *testing.T, c runtimestats.Config, d time.Duration) http.Handler {
 	t.Helper()
 	h := runtimestats.Start(c)
 	t.Cleanup(h.Stop)
-	page := live.Handler(watched{quiet{requests.NewRecent(requests.Config{})}, h}, live.Config{})
+	page := live.Handler(watched{quiet{recent: requests.NewRecent(requests.Config{})}, h}, live.Config{})
 	time.Sleep(d)
 	synctest.Wait()
 	return page
@@ -143,7 +143,7 @@ func TestStreamOfSamples(t *testing.T) {
 		history := runtimestats.Start(runtimestats.Config{})
 		t.Cleanup(history.Stop)
 		time.Sleep(11 * time.Second)
-		_, events := openQuietly(t, "HTTP/1.1", watched{quiet{requests.NewRecent(requests.Config{})}, history})
+		_, events := openQuietly(t, "HTTP/1.1", watched{quiet{recent: requests.NewRecent(requests.Config{})}, history})
 		lines := bufio.NewScanner(events)
 		lines.Buffer(nil, 1<<20)
 		var got []int

@@ -48,7 +48,7 @@ func query(parameters ...string) string {
 func TestSearch(t *testing.T) {
 	recent := requests.NewRecent(requests.Config{})
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recent)).Tracer("t")
-	p := &program{t: t, page: live.Handler(quiet{recent}, live.Config{})}
+	p := &program{t: t, page: live.Handler(quiet{recent: recent}, live.Config{})}
 	at := time.UnixMilli(1_700_000_000_000)
 	add := func(name string, kind trace.SpanKind, end, took time.Duration, attrs ...otelattribute.KeyValue) {
 		_, s := tracer.Start(t.Context(), name, trace.WithSpanKind(kind), trace.WithAttributes(attrs...), trace.WithTimestamp(at.Add(end-took)))

@@ -26,7 +26,10 @@ import (
 )
 
 // A quiet program has nothing to show.
-type quiet struct{ recent *requests.Recent }
+type quiet struct {
+	*perfline.Pipeline // none
+	recent             *requests.Recent
+}
 
 func (q quiet) Recent() *public.Store      { return (*public.Store)(q.recent) }
 func (quiet) Sessions() *sessions.Recorder { return nil }
@@ -110,7 +113,7 @@ func TestStreamOfAQuietProgramGoesOn(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				_, events := openQuietly(t, protocol, quiet{requests.NewRecent(requests.Config{})})
+				_, events := openQuietly(t, protocol, quiet{recent: requests.NewRecent(requests.Config{})})
 				lines := bufio.NewScanner(events)
 				for waits := 0; waits < 4; { // a quarter of a minute each
 					if !lines.Scan() {
@@ -130,7 +133,7 @@ func TestStreamToAClientThatTakesNothingEndsAtShutdown(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, events := openQuietly(t, protocol, quiet{requests.NewRecent(requests.Config{})})
+				server, events := openQuietly(t, protocol, quiet{recent: requests.NewRecent(requests.Config{})})
 				if _, err := io.ReadFull(events, make([]byte, 10)); err != nil {
 					t.Fatal(err)
 				}

@@ -39,7 +39,7 @@ func TestWorkIsBounded(t *testing.T) {
 		if _, err := recorder.Stop(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		source := recording{quiet{requests.NewRecent(requests.Config{})}, recorder}
+		source := recording{quiet{recent: requests.NewRecent(requests.Config{})}, recorder}
 		p := &program{t: t, page: live.Handler(source, live.Config{Logger: slog.New(slog.DiscardHandler)})}
 		file := func(ctx context.Context) *httptest.ResponseRecorder {
 			return p.do(ask(http.MethodGet, "data/v1/sessions/1/firefox", "").WithContext(ctx))

@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	maxAnswer = 16 << 10 // bytes
-	maxEnd    = 2 << 10  // bytes at the end of an answer for suggestions instead of rows
+	maxFirst  = 512               // bytes of the first line, which names the instance
+	maxAnswer = 16<<10 - maxFirst // bytes after the first line
+	maxEnd    = 2 << 10           // bytes at the end of an answer for suggestions instead of rows
 )
 
 // A word is text of perfline's own in an answer.

@@ -6,7 +6,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/exporter"
+	"github.com/perfline/perfline/guard"
 )
 
 // countsArguments are the arguments of get_counts.
@@ -35,6 +37,7 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest,
 		}
 	}
 	a := new(answer)
+	s.writeFaults(a)
 	if lost == 0 {
 		a.line("perfline has lost nothing since the program began.")
 	} else {
@@ -48,6 +51,24 @@ func (s *server) getCounts(_ context.Context, _ *mcp.CallToolRequest,
 	}
 	a.suggest(toolListRoutes, struct{}{}, "routes and how long their requests take")
 	return a, nil
+}
+
+// writeFaults writes the faults of the program's set-up. In a summary, it writes only what to
+// change, because a fault may have names of spans.
+func (s *server) writeFaults(a *answer) {
+	all := perfline.Check(s.source)
+	if len(all) == 0 {
+		return
+	}
+	a.line("The set-up of the program has %s:", number(len(all), "fault"))
+	for _, f := range all {
+		change := word(f.Change) // perfline's own text
+		if s.data == guard.Everything {
+			a.line("fault: %s change: %s", value(f.What), change)
+		} else {
+			a.line("change: %s", change)
+		}
+	}
 }
 
 func countLine(c exporter.Count) string {

@@ -18,7 +18,7 @@
 //	get_span          all attributes and marks of a span
 //	compare_requests  a slow request beside a usual one, by span, state and function
 //	profile_route     records for some seconds, and lists the functions that use the CPU
-//	get_counts        perfline's counts and losses
+//	get_counts        the findings of perfline.Check, and perfline's counts and losses
 //	get_runtime       CPU, memory, garbage collection and scheduler latency of the last minutes
 //	get_waits_state   the state of the waits recorder, which finds the causes
 //	arm_waits         arms the waits recorder for some seconds
@@ -34,6 +34,8 @@
 //   - Text from the program and its clients is quoted by ‹ and ›, and shortened. Codes replace
 //     invisible characters and characters that look like these two. All other text is perfline's
 //     own. Suggested calls contain ids and no text from outside.
+//   - The first line of an answer names the process: service.instance.id, host.name and the start.
+//     Behind a load balancer, each call may reach another process.
 //   - An answer has at most 16 KiB. Long lists have pages. An error names the value and the rule,
 //     and suggests a call that helps.
 //   - At most 8 calls run at a time, for at most a minute each. A call ends when its client leaves

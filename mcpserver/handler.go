@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/remote"
 	"github.com/perfline/perfline/internal/serve"
+	"github.com/perfline/perfline/internal/setup"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -99,6 +100,7 @@ func Handler(source perfline.Source, c Config) http.Handler {
 // leaves, and when the server shuts down.
 func (s *server) limitCalls(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setup.MarkPage(r.Context())
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		select {
 		case s.calls <- struct{}{}:

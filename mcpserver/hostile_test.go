@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"context"
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/profiling/profile"
 
@@ -43,6 +44,7 @@ var showsAll = sessions.NewRecorder(sessions.Config{Policy: profiling.Policy{Mod
 
 // A recorded is a source with one slow request, whose names come from outside.
 type recorded struct {
+	*perfline.Pipeline // none
 	waits.Recorder
 	recent *requests.Recent
 	result *waits.Request
@@ -55,6 +57,7 @@ func (r *recorded) Counts() []exporter.Count     { return nil }
 func (r *recorded) Runtime() *perfline.Runtime   { return nil }
 func (r *recorded) LastMinute() *profile.Trace   { return nil }
 
+func (r *recorded) Shutdown(context.Context) error                        { return nil }
 func (r *recorded) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
 func (r *recorded) Stats() waits.Stats                                    { return waits.Stats{} }
 func (r *recorded) State() waits.State                                    { return waits.State{Status: waits.Armed} }

@@ -14,16 +14,22 @@ import (
 	"github.com/perfline/perfline/mcpserver"
 )
 
-// A faulty is a source with a defect.
-type faulty struct{ *recorded }
+// A faulty is a source with a defect, which occurs once.
+type faulty struct {
+	*recorded
+	once *sync.Once
+}
 
-func (faulty) Recent() *public.Store { panic("a defect") }
+func (f faulty) Recent() *public.Store {
+	f.once.Do(func() { panic("a defect") })
+	return f.recorded.Recent()
+}
 
 // The protocol's SDK runs a tool on a goroutine of its own, where a panic would end the program.
 func TestPanic(t *testing.T) {
 	var log strings.Builder
 	c := mcpserver.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	a := connect(t, mount(t, mcpserver.Handler(faulty{record(benign)}, c)).URL)
+	a := connect(t, mount(t, mcpserver.Handler(faulty{record(benign), new(sync.Once)}, c)).URL)
 	if text := a.refused("list_routes", nil); !strings.Contains(text, "error: list_routes has failed by a defect: see the program's log") || strings.Contains(text, "a defect\n") {
 		t.Errorf("got %s", text)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
@@ -54,6 +55,9 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
 	slices.SortStableFunc(report.Routes,
 		func(a, b routes.Summary) int { return cmp.Or(cmp.Compare(a.Class, b.Class), order(a, b)) })
 	a := new(answer)
+	if n := len(perfline.Check(s.source)); n > 0 {
+		a.line("The set-up of the program has %s: %s lists them.", number(n, "fault"), toolCounts)
+	}
 	a.line("routes from %s to %s: %d, requests before streams and background", moment(report.Start),
 		moment(report.End), len(report.Routes))
 	if len(report.Routes) == 0 {

@@ -123,7 +123,7 @@ func TestErrors(t *testing.T) {
 		{"profile_route", map[string]any{"seconds": 1}, "PERFLINE_PROFILING=remote"},
 	} {
 		t.Run(fmt.Sprint(c.tool, c.arguments), func(t *testing.T) {
-			text := a.refused(c.tool, c.arguments)
+			text := after(a.refused(c.tool, c.arguments))
 			if !strings.HasPrefix(text, "error: ") || !strings.Contains(text, c.want) {
 				t.Errorf("got %q, want an error with %q", text, c.want)
 			}

@@ -95,7 +95,5 @@ type ContinuousStats struct {
 	LostSamples uint64         // samples that the engine lost
 	Gaps        int            // times without samples; a gap across two profiles counts twice
 	GapTime     time.Duration  // the length of all gaps
-	BusyGaps    int            // gaps in which other code in this process used the CPU profiler
-	BusyTime    time.Duration  // the length of all busy gaps
 	Restarts    int            // ends and restarts of the CPU profiler
 }

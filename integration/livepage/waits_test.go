@@ -32,10 +32,11 @@ import (
 
 // A waiting program has two requests, of which one waited for the other, as its waits recorder says.
 type waiting struct {
-	recent   *requests.Recent
-	sessions *sessions.Recorder
-	recorder waits.Recorder // nil without one
-	minute   *profile.Trace // nil without a profiler that runs all the time
+	*perfline.Pipeline // none
+	recent             *requests.Recent
+	sessions           *sessions.Recorder
+	recorder           waits.Recorder // nil without one
+	minute             *profile.Trace // nil without a profiler that runs all the time
 }
 
 func (w *waiting) Recent() *public.Store        { return (*public.Store)(w.recent) }

@@ -266,8 +266,6 @@ func (s *Source) takeCPU(last bool) {
 		s.stats.LostSamples += t.Stats.Lost
 		s.stats.Gaps += t.Stats.Gaps
 		s.stats.GapTime += t.Stats.GapTime
-		s.stats.BusyGaps += t.Stats.BusyGaps
-		s.stats.BusyTime += t.Stats.BusyTime
 		s.mu.Unlock()
 		if len(t.Samples) == 0 {
 			continue

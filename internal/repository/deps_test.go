@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	"internal/viewers":       {"internal", "internal/record", "observer", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/waiting", "profiling/profile", "profiling/sessions", "waits"},
 	"internal/waiting":       {"internal", "internal/local", "waits"},
 	"live": {"", "internal", "internal/remote", "internal/lookup", "internal/serve", "internal/record", "observer", "guard", "profiling", "profiling/sessions", "profiling/service", "waits",
-		"internal/local", "internal/requests", "internal/routes", "internal/runtimestats", "internal/stray", "live/internal/view"},
+		"internal/local", "internal/requests", "internal/routes", "internal/runtimestats", "internal/setup", "internal/stray", "live/internal/view"},
 	"live/internal/view": {"internal", "internal/record", "internal/remote", "internal/lookup", "observer", "profiling/profile", "profiling/sessions", "waits",
 		"exporter", "internal/local", "internal/otlpenc", "internal/profiles", "internal/requests", "internal/routes", "internal/runtimestats", "internal/stray", "internal/viewers", "internal/waiting"},
 	"guard":                  {"internal", "internal/record", "observer"},
@@ -53,10 +53,11 @@ var allowed = map[string][]string{
 	"internal/counts":        {"internal/record", "observer", "bridge", "exporter", "internal/requests", "internal/waiting", "profiling", "waits"},
 	"internal/outputs":       {"internal", "exporter"},
 	"internal/serve":         {"guard"},
-	"internal/lookup":        {"internal/local", "internal/requests", "internal/routes", "internal/waiting", "waits", "profiling/profile", "profiling/sessions"},
+	"internal/setup":         {"internal", "exporter", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/stray"},
+	"internal/lookup":        {"internal/local", "internal/record", "internal/requests", "internal/routes", "internal/waiting", "waits", "profiling/profile", "profiling/sessions"},
 	"internal/sinktest":      {"internal/record", "observer"},                                                      // for tests of bridge, too
 	"internal/bothproviders": {"internal/record", "observer", "bridge", "internal/otlpenc", "internal/spanlabels"}, // for tests of bridge
-	"":                       {"internal", "requests", "internal/counts", "internal/continuous", "profiling/pyroscope", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/keep", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/waiting"},
+	"":                       {"internal", "requests", "internal/counts", "internal/continuous", "profiling/pyroscope", "internal/outputs", "internal/record", "observer", "marks", "bridge", "profiling", "profiling/profile", "profiling/sessions", "internal/spanlabels", "waits", "exporter", "internal/keep", "internal/local", "internal/otlpenc", "internal/requests", "internal/routes", "internal/runtimestats", "internal/setup", "internal/waiting"},
 }
 
 // onlyFor lists heavy imports: the prefix of import paths, and the folders whose packages alone may import them; ""

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/bridge"
@@ -53,6 +54,8 @@ type Config struct {
 
 	// Timeline's process timeline has the marks of [Recent.Strays]; nil means no marks.
 	Timeline *record.Timeline
+
+	Resource *resource.Resource // of the program; nil if the resource is unknown
 }
 
 // Recent stores three kinds of requests in memory: the newest requests, the slowest requests, and
@@ -156,6 +159,9 @@ func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
 // [bridge.TracerProvider] with r among the recorders adds each local root. The provider also adds
 // roots if the keep policy drops the spans.
 func (r *Recent) Routes() *routes.Table { return r.routes }
+
+// Resource returns Config.Resource. A nil resource has no attributes.
+func (r *Recent) Resource() *resource.Resource { return r.c.Resource }
 
 // Stats returns the current counts.
 func (r *Recent) Stats() Stats {

@@ -160,7 +160,20 @@ var works = []struct{ what, many, advice string }{
 // Sentence returns the numbers of strays and the remedy, such as "These 312 queries have no
 // request: …". Sentence returns "" without strays.
 func Sentence(places []Place) string {
-	var numbers, advice []string
+	numbers, remedy := Describe(places)
+	switch Total(places) {
+	case 0:
+		return ""
+	case 1:
+		return numbers + " has no request: " + remedy
+	}
+	return "These " + numbers + " have no request: " + remedy
+}
+
+// Describe returns the numbers of strays, such as "312 queries and 1 mark", and the remedy. The
+// texts contain no names.
+func Describe(places []Place) (numbers, remedy string) {
+	var all, advice []string
 	for _, w := range works {
 		n := Total(slices.DeleteFunc(slices.Clone(places),
 			func(p Place) bool { return p.What != w.what }))
@@ -168,30 +181,20 @@ func Sentence(places []Place) string {
 		case 0:
 			continue
 		case 1:
-			numbers = append(numbers, "1 "+w.what)
+			all = append(all, "1 "+w.what)
 		default:
-			numbers = append(numbers, fmt.Sprintf("%d %s", n, w.many))
+			all = append(all, fmt.Sprintf("%d %s", n, w.many))
 		}
 		if w.advice != "" {
 			advice = append(advice, w.advice)
 		}
 	}
-	if len(numbers) == 0 {
-		return ""
+	if last := len(all) - 1; last > 0 {
+		all = []string{strings.Join(all[:last], ", ") + " and " + all[last]}
 	}
-	last := len(numbers) - 1
-	text := numbers[last]
-	if last > 0 {
-		text = strings.Join(numbers[:last], ", ") + " and " + text
-	}
-	if Total(places) == 1 {
-		text += " has"
-	} else {
-		text = "These " + text + " have"
-	}
-	text += " no request: pass the request's context"
+	remedy = "pass the request's context"
 	if len(advice) > 0 {
-		text += " (" + strings.Join(advice, ", ") + ")"
+		remedy += " (" + strings.Join(advice, ", ") + ")"
 	}
-	return text + ", or begin a job with marks.StartJob."
+	return strings.Join(all, ""), remedy + ", or begin a job with marks.StartJob."
 }

@@ -1,6 +1,8 @@
 // Asking the server: data by GET, everything that changes something or takes long by POST, most of it by the
 // profiler's service.
 
+import { noteInstance } from './instance.js';
+
 /** @typedef {Error & { field?: string }} AnswerError */
 
 /** @param {Response} response */
@@ -21,6 +23,7 @@ async function body(response) {
  */
 export async function get(path, options = {}) {
   const response = await fetch(path, options);
+  noteInstance(response.headers);
   const data = await body(response);
   if (!response.ok) throw Object.assign(new Error(data.error), { field: data.field });
   return data;
@@ -57,6 +60,7 @@ export async function call(procedure, argument) {
     headers: { 'Content-Type': 'application/json', 'Connect-Protocol-Version': '1' },
     body: JSON.stringify(argument),
   });
+  noteInstance(response.headers);
   const data = await body(response);
   if (!response.ok) throw new Error(data.message || data.error || `status ${response.status}`);
   return data;

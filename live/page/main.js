@@ -13,6 +13,7 @@ import { waitsPage } from './waits.js';
 import { counters, lostIn } from './counters.js';
 import { runtimePage } from './runtime.js';
 import { lastOf, merged } from './history.js';
+import { showInstance } from './instance.js';
 
 /**
  * @typedef {object} Page what a view gets
@@ -98,14 +99,16 @@ function onData(kind, data) {
 }
 
 /**
- * onPage hides the links to data that a summary does not have.
+ * onPage names the process, and hides the links to data that a summary does not have.
  * @param {Data.pageState} page
  */
-function onPage({ data }) {
+function onPage(page) {
+  showInstance(page);
+  const { data } = page;
   const summary = data === 'summary';
   document.body.dataset.data = data;
   element(document, '#data-note').hidden = !summary;
-  for (const page of ['sessions', 'profiles', 'waits']) /** @type {HTMLElement} */ (element(document, `[data-page=${page}]`).parentElement).hidden = summary;
+  for (const name of ['sessions', 'profiles', 'waits']) /** @type {HTMLElement} */ (element(document, `[data-page=${name}]`).parentElement).hidden = summary;
 }
 
 /**

@@ -235,6 +235,9 @@ declare namespace Data {
     instance: string;
     started: number;
     data: string;
+    id: string;
+    host: string;
+    processStarted: number;
   }
   interface partyRow {
     goroutine: number;

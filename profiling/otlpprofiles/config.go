@@ -22,8 +22,8 @@ type Config struct {
 	// variable, the endpoint is port 4317 of localhost, or port 4318 for HTTP.
 	Endpoint string
 
-	// Protocol is exporter.GRPC or exporter.HTTP. Without the field and the variable, the exporter
-	// uses HTTP for port 4318 and GRPC for other ports. 4318 is the registered port of OTLP over
+	// Protocol is "grpc" or "http/protobuf". Without the field and the variable, the exporter uses
+	// HTTP for port 4318 and gRPC for other ports. 4318 is the registered port of OTLP over
 	// HTTP.
 	Protocol string
 

@@ -41,7 +41,7 @@ func TestTicks(t *testing.T) {
 		s := p.Stats()
 		wantStats(t, s, profiling.ExporterStats{Accepted: 4 * perFlush, Delivered: 4 * perFlush, ContinuousStats: profiling.ContinuousStats{
 			State: profiling.Stopped, Engine: "played", Fallback: "a reason", LostSamples: 4,
-			Gaps: 4, GapTime: 4 * time.Millisecond, BusyGaps: 4, BusyTime: 4 * time.Microsecond,
+			Gaps: 4, GapTime: 4 * time.Millisecond,
 		}})
 		for _, kind := range []string{"cpu", "heap", "goroutine"} {
 			got := n.of(kind)
@@ -477,13 +477,13 @@ func TestProfilerInUseElsewhere(t *testing.T) {
 	if err := p.Flush(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if s := p.Stats(); s.State != profiling.Paused || s.BusyGaps != 1 || s.BusyTime <= 0 || s.Failed != 0 {
+	if s := p.Stats(); s.State != profiling.Paused || s.Gaps != 1 || s.GapTime <= 0 || s.Failed != 0 {
 		t.Errorf("counts are %+v, want it paused, and how long", s)
 	}
 	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if s := p.Stats(); s.BusyGaps != 2 || s.BusyTime != s.GapTime || s.Failed != 1 {
+	if s := p.Stats(); s.Gaps != 2 || s.Failed != 1 {
 		t.Errorf("counts are %+v, want all time busy and a profile that could not be taken", s)
 	}
 	if got := n.of("cpu"); len(got) != 0 {

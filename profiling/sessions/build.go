@@ -211,7 +211,7 @@ func (b *builder) timeline(l *lane) timeline {
 	nodes := make([]node, 0, len(l.records))
 	parents := l.parents
 	for r := range each(b.p, l.records) {
-		nodes = appendNode(nodes, *r, parents[len(nodes)], b.s.stats.EntryCost)
+		nodes = appendNode(nodes, *r, parents[len(nodes)], b.s.entryCost)
 	}
 	l.records, l.parents = nil, nil
 	if len(l.samples) > 0 {

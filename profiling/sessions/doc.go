@@ -49,11 +49,11 @@
 // All times are since the session began, in milliseconds on the wire. An event that began earlier
 // has a negative start. Event.Time is self time, without the events below and without Overhead.
 //
-// Event.Overhead is an estimate of the session's own work: [Stats].EntryCost for each entry
-// directly below the event, and Stats.Profiling.SampleCost for each sample. Recorder and sampler
-// measure these costs while they work. Overhead is at most the event's own time. Time and Overhead
-// of an event and of all events below add up to the length of its interval, except for events of
-// type Samples.
+// Event.Overhead is an estimate of the session's own work: the recorder's average work for each
+// entry directly below the event, and Stats.Profiling.SampleCost for each sample. Recorder and
+// sampler measure these costs while they work. Overhead is at most the event's own time. Time and
+// Overhead of an event and of all events below add up to the length of its interval, except for
+// events of type Samples.
 //
 // Samples events estimate which code ran. A sample stands for the time since the previous sample,
 // up to the interval, in which no other event was open. A sampler by the wall clock (Wall) takes

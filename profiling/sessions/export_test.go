@@ -21,13 +21,16 @@ type Recording struct {
 	CPU       []Reading
 }
 
+// EntryCost returns the recorder's average work for an entry.
+func (s *Session) EntryCost() time.Duration { return s.entryCost }
+
 // A Reading is a reading of the CPU time, since the session began.
 type Reading struct{ At, Used time.Duration }
 
 // Build builds session 1, and returns the share of the work that was done.
 func Build(ctx context.Context, r Recording) (*Session, float64, error) {
 	src := &source{
-		s:       &Session{id: 1, started: r.Started, length: r.Length, trace: r.Trace, stats: Stats{EntryCost: r.EntryCost}},
+		s:       &Session{id: 1, started: r.Started, length: r.Length, trace: r.Trace, entryCost: r.EntryCost},
 		entries: newEntryStore(1 << 20),
 	}
 	for e := range r.Entries {

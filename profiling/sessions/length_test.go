@@ -82,7 +82,7 @@ func TestCost(t *testing.T) {
 		marks.Mark(s.ctx, "m")
 	}
 	got := s.stop(id)
-	if st := s.Statuses()[0]; st.Cost <= 0 || got.Stats().EntryCost <= 0 || st.Cost < got.Stats().EntryCost*1000 {
-		t.Errorf("1000 entries cost %v each, and all cost %v", got.Stats().EntryCost, st.Cost)
+	if st := s.Statuses()[0]; st.Cost <= 0 || got.EntryCost() <= 0 || st.Cost < got.EntryCost()*1000 {
+		t.Errorf("1000 entries cost %v each, and all cost %v", got.EntryCost(), st.Cost)
 	}
 }

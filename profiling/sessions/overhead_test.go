@@ -13,7 +13,7 @@ func overheadOf(s *sessions.Session, e sessions.Event, entries int) time.Duratio
 	if e.Type == sessions.Samples {
 		return time.Duration(e.Detail[0].Value.Int64()) * s.Stats().Profiling.SampleCost
 	}
-	return time.Duration(entries) * s.Stats().EntryCost
+	return time.Duration(entries) * s.EntryCost()
 }
 
 // An event's overhead is the measured cost of its entries and samples, and at most its own time (SP-12).
@@ -31,7 +31,7 @@ func TestOverhead_SP12(t *testing.T) {
 	}
 	outer.End()
 	got := s.stop(id)
-	if got.Stats().EntryCost <= 0 {
+	if got.EntryCost() <= 0 {
 		t.Fatalf("an entry costs nothing: %+v", got.Stats())
 	}
 	seen := map[string]int{}

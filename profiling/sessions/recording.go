@@ -317,7 +317,7 @@ func (s *recording) collect() *source {
 		id: s.id, started: s.tl.Origin().Add(s.zero), length: s.end - s.zero, cpu: s.cpu,
 	}
 	session.stats.Lost = lost
-	session.stats.EntryCost = s.callbackTime / time.Duration(max(1, s.callbackEntries))
+	session.entryCost = s.callbackTime / time.Duration(max(1, s.callbackEntries))
 	if t != nil {
 		session.stats.SamplesFull = t.Stats.Samples >= uint64(s.r.c.MaxSamples)
 		if s.earlier != nil && s.earlier != t {

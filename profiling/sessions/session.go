@@ -23,6 +23,7 @@ type Session struct {
 	timelines       []timeline // by id
 	processProfiles []processProfile
 	stats           Stats
+	entryCost       time.Duration // the recorder's average work for an entry
 }
 
 // A timeline is a Timeline with its events.
@@ -81,9 +82,6 @@ type Stats struct {
 	Samples     uint64
 	Profiling   profile.Stats // counts of the sampler
 	SamplesFull bool          // the sampler stopped before the session, at Config.MaxSamples
-	// EntryCost is the recorder's average work for an entry. The Overhead of an event includes
-	// EntryCost for each entry directly below the event.
-	EntryCost time.Duration
 	// ProcessFailed counts profiles of the process that failed or exceeded 16 MiB. Config.Logger
 	// logs the reason.
 	ProcessFailed uint64

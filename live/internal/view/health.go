@@ -40,8 +40,9 @@ const failedRequests = "#/?status=error" // view of the failed requests
 // time since the start of the program.
 type Losses struct{ Recent, All uint64 }
 
-// newHealth judges the requests of the last five minutes, and the losses.
-func newHealth(total routes.Summary, heat routes.HeatMap, lost Losses) *health {
+// newHealth judges the requests of the last five minutes, the losses and the set-up. faults are
+// sentences.
+func newHealth(total routes.Summary, heat routes.HeatMap, lost Losses, faults []string) *health {
 	h := &health{Concerns: []concern{}}
 	now, before := splitHeat(heat)
 	share := failedShare(total.Failed, total.Count)
@@ -63,6 +64,9 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost Losses) *health {
 	if lost.Recent > 0 {
 		h.add("Losses", fmt.Sprintf("perfline lost %s in the last 5 minutes", records(lost.Recent)),
 			"#/counters")
+	}
+	for _, fault := range faults {
+		h.add("Set-up", strings.TrimSuffix(fault, "."), "")
 	}
 	if total.Count == 0 {
 		h.Sentence = "No request ended in the last 5 minutes"

@@ -6,11 +6,16 @@ import (
 	"github.com/perfline/perfline/waits"
 )
 
-// A PageState identifies the handler, so that a page notices another program at its address.
+// A PageState identifies the handler and its process, so that a page notices another program at its
+// address.
 type PageState struct {
 	Instance string  `json:"instance"` // random, new for each start of the program
 	Started  float64 `json:"started"`  // since the epoch of Unix
 	Data     string  `json:"data"`     // "everything" or "summary"
+	ID       string  `json:"id"`       // service.instance.id, empty if unknown
+	Host     string  `json:"host"`     // host.name, empty if unknown
+	// start of the process, since the epoch of Unix
+	ProcessStarted float64 `json:"processStarted"`
 }
 
 // A ServiceOnly is the overview in a summary.

@@ -52,10 +52,11 @@ type routeRow struct {
 
 // NewRoutesData returns the figures of a table in the window w. name is the name of the window. If
 // summary is true, the result contains no links to lists of requests, no background routes and no
-// places. The program chooses the names of background routes.
+// places. The program chooses the names of background routes. faults are sentences about the
+// set-up.
 func NewRoutesData(
 	table *routes.Table, name string, w routes.Window, summary bool, lost Losses,
-	places []stray.Place,
+	places []stray.Place, faults []string,
 ) RoutesData {
 	d := RoutesData{Window: name, Routes: []routeRow{}}
 	var lines [local.Classes]map[string]routes.Line
@@ -79,7 +80,7 @@ func NewRoutesData(
 	if w != routes.LastMinutes {
 		total, heat = table.Total(local.Request, routes.LastMinutes)
 	}
-	d.Health = newHealth(total, heat, lost)
+	d.Health = newHealth(total, heat, lost, faults)
 	d.Strays = newStrays(places)
 	if summary {
 		if d.Strays != nil {
