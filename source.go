@@ -37,5 +37,6 @@ func newStore(c Config, res *resource.Resource) *memory.Recent {
 		Requests: c.Recent.Newest, Slowest: c.Recent.Slowest, KeptRequests: c.Recent.Kept,
 		MaxSpans: c.Recent.MaxSpans, MaxBytes: c.Recent.MaxBytes,
 		Timeline: (*record.Timeline)(c.Timeline), Resource: res,
+		SampledOnly: c.TracerProvider != nil,
 	})
 }

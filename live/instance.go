@@ -18,11 +18,12 @@ import (
 var dataNames = map[guard.Data]string{guard.Everything: "everything", guard.Summary: "summary"}
 
 func newPageState(source perfline.Source, data guard.Data) view.PageState {
-	process := lookup.InstanceOf((*requests.Recent)(source.Recent()))
+	recent := (*requests.Recent)(source.Recent())
+	process := lookup.InstanceOf(recent)
 	return view.PageState{
 		Instance: rand.Text(), Started: view.SinceEpoch(time.Now()), Data: dataNames[data],
 		ID: view.Shown(process.ID), Host: view.Shown(process.Host),
-		ProcessStarted: view.SinceEpoch(process.Started),
+		ProcessStarted: view.SinceEpoch(process.Started), SampledOnly: recent.SampledOnly(),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	otelattribute "go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/requests"
@@ -59,5 +60,22 @@ func TestProcessWithoutResource(t *testing.T) {
 	p.get("data/v1/overview", http.StatusOK, &o)
 	if o.Page.ID != "" || o.Page.Host != "" || o.Page.ProcessStarted <= 0 {
 		t.Errorf("the page has %+v", o.Page)
+	}
+}
+
+// Beside a provider of the SDK, the page says which requests are missing.
+func TestSampledOnly(t *testing.T) {
+	for _, sdk := range []bool{false, true} {
+		pc := allowed
+		if sdk {
+			pc.TracerProvider = sdktrace.NewTracerProvider()
+			t.Cleanup(func() { _ = pc.TracerProvider.Shutdown(t.Context()) })
+		}
+		p := start(t, pc, live.Config{})
+		var o struct{ Page struct{ SampledOnly bool } }
+		p.get("data/v1/overview", http.StatusOK, &o)
+		if o.Page.SampledOnly != sdk {
+			t.Errorf("beside the SDK %v, the page has %+v", sdk, o.Page)
+		}
 	}
 }

@@ -58,6 +58,9 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
 	if n := len(perfline.Check(s.source)); n > 0 {
 		a.line("The set-up of the program has %s: %s lists them.", number(n, "fault"), toolCounts)
 	}
+	if s.recent().SampledOnly() {
+		a.line("Only sampled requests are here: OpenTelemetry's SDK makes the spans, and drops the others.")
+	}
 	a.line("routes from %s to %s: %d, requests before streams and background", moment(report.Start),
 		moment(report.End), len(report.Routes))
 	if len(report.Routes) == 0 {

@@ -56,6 +56,9 @@ type Config struct {
 	Timeline *record.Timeline
 
 	Resource *resource.Resource // of the program; nil if the resource is unknown
+
+	// SampledOnly states that Recent receives no unsampled requests, as from a provider of the SDK.
+	SampledOnly bool
 }
 
 // Recent stores three kinds of requests in memory: the newest requests, the slowest requests, and
@@ -159,6 +162,9 @@ func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
 // [bridge.TracerProvider] with r among the recorders adds each local root. The provider also adds
 // roots if the keep policy drops the spans.
 func (r *Recent) Routes() *routes.Table { return r.routes }
+
+// SampledOnly returns Config.SampledOnly.
+func (r *Recent) SampledOnly() bool { return r.c.SampledOnly }
 
 // Resource returns Config.Resource. A nil resource has no attributes.
 func (r *Recent) Resource() *resource.Resource { return r.c.Resource }

@@ -23,8 +23,9 @@ export function showInstance(page) {
   if (shown && shown.instance !== page.instance) note(`The lists are now of ${said(page)}. They were of ${said(shown)}.`);
   shown = page;
   const node = element(document, '#instance');
-  setText(node, said(page));
-  node.title = `service.instance.id: ${page.id || 'unknown'}`;
+  setText(node, page.sampledOnly ? `${said(page)}. Only sampled requests are here` : said(page));
+  const dropped = page.sampledOnly ? '. OpenTelemetry’s SDK makes the spans, and drops unsampled requests.' : '';
+  node.title = `service.instance.id: ${page.id || 'unknown'}${dropped}`;
 }
 
 /**

@@ -238,6 +238,7 @@ declare namespace Data {
     id: string;
     host: string;
     processStarted: number;
+    sampledOnly?: boolean;
   }
   interface partyRow {
     goroutine: number;

@@ -16,6 +16,8 @@ type PageState struct {
 	Host     string  `json:"host"`     // host.name, empty if unknown
 	// start of the process, since the epoch of Unix
 	ProcessStarted float64 `json:"processStarted"`
+	// the page lacks unsampled requests, because a provider of OpenTelemetry's SDK drops them
+	SampledOnly bool `json:"sampledOnly,omitempty"`
 }
 
 // A ServiceOnly is the overview in a summary.
