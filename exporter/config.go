@@ -11,6 +11,12 @@ import (
 	"github.com/perfline/perfline/internal/secret"
 )
 
+// The values of [Config].Protocol. OTEL_EXPORTER_OTLP_PROTOCOL uses the same values.
+const (
+	GRPC = otlp.GRPC
+	HTTP = otlp.HTTP
+)
+
 const (
 	defaultQueueBytes = 32 << 20 // the default of [Config].QueueBytes
 	batchBytes        = 3 << 20  // maximum of a request: receivers refuse more than 4 MiB
@@ -26,8 +32,8 @@ type Config struct {
 	// empty, the default of OTLP applies: localhost with port 4317, or port 4318 for HTTP.
 	Endpoint string
 
-	// Protocol is "grpc" or "http/protobuf", as in OTEL_EXPORTER_OTLP_PROTOCOL. Without Protocol
-	// and a variable, port 4318 selects HTTP, and other ports select gRPC.
+	// Protocol is GRPC or HTTP. Without Protocol and a variable, port 4318 selects HTTP, and other
+	// ports select GRPC.
 	Protocol string
 
 	// Headers contains headers for every request, such as a tenant or a token.
