@@ -156,7 +156,7 @@ func TestCompareWaits(t *testing.T) {
 	if text := p.text("#waits tbody tr"); !strings.Contains(text, "mutex") || !strings.Contains(text, "40.0 ms") || !strings.Contains(text, "unknown") {
 		t.Errorf("the first row is %q, want 40 ms for a mutex, and unknown", text)
 	}
-	if text := p.text("main"); !strings.Contains(text, "Only A has an execution trace.") {
+	if text := p.text("main"); !strings.Contains(text, "Only A has a result. The other one has none: ") {
 		t.Errorf("the page does not say that only A has waits: %s", text)
 	}
 }

@@ -26,7 +26,7 @@ func TestRequestInFirefox(t *testing.T) {
 		}
 	}
 	want := `GET /products/{id} 1/1 ["main.main 10" "main.render 20"]
-	Waiting Cause "25 ms of 70 ms: waited for a mutex that POST /index held in (*Index).rebuild" 0+70
+	Waiting Cause "of 70 ms, the execution trace covers 25 ms; 25 ms: waited for a mutex that POST /index held in (*Index).rebuild" 0+70
 	Request Request "GET /products/{id}" 0+70
 	Mark Mark "cache.miss" 2+0
 	Call Call "query" 5+35

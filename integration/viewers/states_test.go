@@ -29,7 +29,7 @@ func TestFirefoxWithStates(t *testing.T) {
 	}
 	const ids = "trace id=000000000000000000000000000000ab span id=00000000000000cd"
 	want := `GET /products/{id} 3/3 ["main.render 10" "runtime.gopark 10"]
-	Waiting Cause "25 ms of 70 ms: waited for a mutex that POST /index held in (*Index).rebuild" -20+70 ` + ids + `
+	Waiting Cause "of 70 ms, the execution trace covers 25 ms; 25 ms: waited for a mutex that POST /index held in (*Index).rebuild" -20+70 ` + ids + `
 GET /products/{id} · 2 3/4 []
 goroutine 7 (*conn).serve 3/5 []
 	Other State "gap" -20+20 ` + ids + `

@@ -201,7 +201,12 @@ func (c *Comparison) compareWaits() {
 			c.Waits = append(c.Waits, WaitDifference{kind, slow[kind], usual[kind]})
 		}
 	}
-	size := func(d WaitDifference) time.Duration { return d.Took().Abs() }
+	size := func(d WaitDifference) time.Duration {
+		if d.Kind == waits.Gap { // explains nothing, so it comes last
+			return -1
+		}
+		return d.Took().Abs()
+	}
 	slices.SortStableFunc(c.Waits,
 		func(a, b WaitDifference) int { return cmp.Compare(size(b), size(a)) })
 }

@@ -108,7 +108,7 @@ func TestReasonsInPictures(t *testing.T) {
 				if says := strings.Contains(got, "cause unknown") || strings.Contains(got, "too large"); says != (c.want != "") || !strings.Contains(got, c.want) {
 					t.Errorf("got\n%s\nwant %q", got, c.want)
 				}
-				if q.Waits != nil && !strings.Contains(got, "30 ms of 100 ms: waited for a mutex") {
+				if q.Waits != nil && !strings.Contains(got, "the execution trace covers 30 ms") {
 					t.Errorf("got\n%s\nwant the sentence", got)
 				}
 			}
