@@ -37,7 +37,7 @@ func slowResult(took time.Duration, stacks ...string) *waits.Request {
 
 // sizes returns the bytes of results that have no bounds.
 func sizes(all ...*waits.Request) int {
-	r := newResults(len(all), 1<<40)
+	r := newResults(len(all), 1<<30)
 	for i, q := range all {
 		r.add(numbered(i), r.prepare(q))
 	}
