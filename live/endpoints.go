@@ -38,6 +38,7 @@ var endpoints = []endpoint{
 		"`route`, `class`, `status`, `min` and `max` (durations with units; `max` excluded), " +
 			"`from` and `to` (of the end, in milliseconds since the epoch of Unix; `to` " +
 			"excluded), `attribute` (`key` or `key=value`), `text`: all of them optional. " +
+			"Without `class`, the answer has requests of all classes. " +
 			"A value that is wrong is status 400 with `field` and `error`",
 		"the requests in memory that meet all parameters, at most 200"},
 	{"GET /data/v1/requests/{trace}/{span}", data((*handler).request), false,
