@@ -375,9 +375,10 @@ func TestWaitsOfRequestsInMemory(t *testing.T) {
 	recorder := &holding{}
 	pl, ctx, _ := start(t, perfline.Config{Waits: recorder, Recent: requests.Config{Newest: 1, Slowest: -1, Kept: -1}, Keep: bridge.KeepPolicy{Slow: 1}})
 	var ids []local.ID
-	for range 3 {
-		_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer))
-		span.End()
+	at := time.Now()
+	for range 3 { // as long as each other: the first of each cell of the heat map stays, too
+		_, span := pl.TracerProvider().Tracer("t").Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(at))
+		span.End(trace.WithTimestamp(at.Add(time.Millisecond)))
 		ids = append(ids, local.ID{Trace: span.SpanContext().TraceID(), Span: span.SpanContext().SpanID()})
 	}
 	var want []bool
