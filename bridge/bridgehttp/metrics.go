@@ -56,6 +56,7 @@ type exchangeMetrics struct {
 	name    string // of a server's span with a route
 	record  []metric.RecordOption
 	outcome []attribute.KeyValue
+	route   []attribute.KeyValue // http.route
 }
 
 func newExchangeMetrics(x exchange) (exchange, *exchangeMetrics) {
@@ -67,6 +68,7 @@ func newExchangeMetrics(x exchange) (exchange, *exchangeMetrics) {
 		name:    spanMethod(x.method) + " " + x.route,
 		record:  []metric.RecordOption{metric.WithAttributeSet(set)},
 		outcome: x.outcome(),
+		route:   []attribute.KeyValue{semconv.HTTPRoute(x.route)},
 	}
 }
 

@@ -321,13 +321,14 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	cut := x.failure != ""
 	x.fail(http.StatusInternalServerError)
+	kind := q.m.kinds.Get(x, x.route, x.status)
 	if !q.foreignSpan {
-		q.kind, q.duration = q.m.kinds.Get(x, x.route, x.status), end
+		q.kind, q.duration = kind, end
 	}
 	q.m.timeline.Try(serving.OfSpan, func() {
 		serving.MarkChosen(q.span, q.tl)
 		if q.foreignSpan {
-			q.setRoute(r, x.route)
+			q.setRoute(r, kind)
 		} else {
 			q.describe(r, &x, cut, p)
 		}
@@ -386,16 +387,16 @@ func (q *request) describe(r *http.Request, x *exchange, cut bool, p any) {
 }
 
 // setRoute sets the name and the route of the span that other instrumentation made for the request.
-func (q *request) setRoute(r *http.Request, route string) {
-	if route == "" || !serving.Takes(q.span) {
+func (q *request) setRoute(r *http.Request, kind *exchangeMetrics) {
+	if q.route == "" || !serving.Takes(q.span) {
 		return
 	}
-	name := spanMethod(q.method) + " " + route
+	name := kind.name
 	if q.m.SpanName != nil {
-		name = q.m.spanName(r, route, name)
+		name = q.m.spanName(r, q.route, name)
 	}
 	q.span.SetName(name)
-	q.span.SetAttributes(semconv.HTTPRoute(route))
+	q.span.SetAttributes(kind.route...)
 }
 
 // navigation records the navigation entry for observers. The request's own timeline has no more

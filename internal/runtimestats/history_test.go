@@ -76,12 +76,14 @@ func TestHistoryOfAProgramThatSleeps(t *testing.T) {
 			return time.Second + time.Duration(cpu.Load())
 		}})
 		defer h.Stop()
-		// until returns how many samples were taken in the time to an instant after the start.
+		seen := int64(0)
+		// until returns how many samples were taken since the last call, or the start, to an instant after the start.
 		until := func(at time.Duration) int64 {
-			before := taken.Load()
 			time.Sleep(time.Until(started.Add(at)))
 			synctest.Wait()
-			return taken.Load() - before
+			before := seen
+			seen = taken.Load()
+			return seen - before
 		}
 		expect := func(what string, got, want int64) {
 			t.Helper()

@@ -50,7 +50,12 @@ func (a *Agent) Diagnose(ctx context.Context, name string, arguments map[string]
 	if text, err = a.Call(ctx, Step{Tool: "list_routes"}); err != nil {
 		return "", text, err
 	}
-	route, _, _ := strings.Cut(line(text, "", "‹"+name+"›"), " ")
+	route := ""
+	for l := range strings.Lines(text) { // "ID …figures… ‹name›; slow from …"
+		if figures, _, ok := strings.Cut(l, "‹"+name+"›"); ok && route == "" {
+			route, _, _ = strings.Cut(figures, " ")
+		}
+	}
 	if route == "" {
 		return "", text, fmt.Errorf("no route %s in\n%s", name, text)
 	}
