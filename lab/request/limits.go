@@ -7,7 +7,7 @@ var limits = map[string]float64{
 	"http, " + exported + allocationsAdded:       65,
 	"http, " + provided + allocationsAdded:       54,
 	"http, " + pipelined + allocationsAdded:      3,
-	"http, " + bridged + allocationsAdded:        150,
+	"http, " + bridged + allocationsAdded:        152,
 	"http, " + both + allocationsAdded:           83,
 	"unsampled, " + exported + allocationsAdded:  50,
 	"unsampled, " + provided + allocationsAdded:  47,
