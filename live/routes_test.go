@@ -20,7 +20,7 @@ import (
 func count(t *testing.T, maxRoutes int, c live.Config) (*program, *routes.Table) {
 	t.Helper()
 	table := routes.NewTable(routes.Config{MaxRoutes: maxRoutes})
-	return &program{t: t, page: live.Handler(quiet{recent: requests.NewRecentWithRoutes(requests.Config{}, table)}, c)}, table
+	return &program{t: t, page: live.Handler(quiet{recent: requests.NewRecent(requests.Config{Routes: table})}, c)}, table
 }
 
 func (p *program) routes(window string) (d routesData) {

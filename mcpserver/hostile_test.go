@@ -80,7 +80,7 @@ func record(n names) *recorded { return recordRoutes(n, 0) }
 
 // recordRoutes is record with at most a number of routes. 0 means the usual number, and -1 none.
 func recordRoutes(n names, most int) *recorded {
-	r := &recorded{recent: requests.NewRecentWithRoutes(requests.Config{}, routes.NewTable(routes.Config{MaxRoutes: most}))}
+	r := &recorded{recent: requests.NewRecent(requests.Config{Routes: routes.NewTable(routes.Config{MaxRoutes: most})})}
 	span := func(id trace.TraceID, span, parent trace.SpanID, kind trace.SpanKind, name string, start, took time.Duration) tracetest.SpanStub {
 		s := tracetest.SpanStub{
 			Name: name, SpanKind: kind, StartTime: origin.Add(start), EndTime: origin.Add(start + took),

@@ -57,6 +57,8 @@ type Config struct {
 
 	Resource *resource.Resource // of the program; nil if the resource is unknown
 
+	Routes *routes.Table // result of Recent.Routes; nil means a new table
+
 	// SampledOnly states that Recent receives no unsampled requests, as from a provider of the SDK.
 	SampledOnly bool
 }
@@ -78,7 +80,6 @@ type Recent struct {
 	c      Config
 	share  int  // bytes of MaxBytes for one trace
 	copies bool // all spans: see maxReferences
-	routes *routes.Table
 	groups otlpenc.Groups
 	onRead onread.Functions
 	strays stray.Table
@@ -123,10 +124,10 @@ var (
 )
 
 // NewRecent returns an empty Recent.
-func NewRecent(c Config) *Recent { return NewRecentWithRoutes(c, routes.NewTable(routes.Config{})) }
-
-// NewRecentWithRoutes returns an empty Recent. [Recent.Routes] returns table.
-func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
+func NewRecent(c Config) *Recent {
+	if c.Routes == nil {
+		c.Routes = routes.NewTable(routes.Config{})
+	}
 	c.Requests = max(0, cmp.Or(c.Requests, 64))
 	c.Slowest = max(0, cmp.Or(c.Slowest, 8))
 	c.KeptRequests = max(0, cmp.Or(c.KeptRequests, 128))
@@ -135,7 +136,7 @@ func NewRecentWithRoutes(c Config, table *routes.Table) *Recent {
 	c.MaxSpans = max(0, cmp.Or(c.MaxSpans, 512))
 	c.MaxPending = max(0, cmp.Or(c.MaxPending, 1024))
 	c.MaxBytes = max(0, cmp.Or(c.MaxBytes, 16<<20))
-	return &Recent{c: c, routes: table, share: c.MaxBytes / 16,
+	return &Recent{c: c, share: c.MaxBytes / 16,
 		copies: max(c.Requests, c.Background) > maxReferences, traces: newIndex(c),
 		examples: examples{seed: maphash.MakeSeed(), cells: map[uint64]bool{}}}
 }
@@ -161,7 +162,7 @@ func (r *Recent) OnRead(f func()) { r.onRead.Add(f) }
 // Routes returns the table of requests by route. Recent does not add requests to the table. A
 // [bridge.TracerProvider] with r among the recorders adds each local root. The provider also adds
 // roots if the keep policy drops the spans.
-func (r *Recent) Routes() *routes.Table { return r.routes }
+func (r *Recent) Routes() *routes.Table { return r.c.Routes }
 
 // SampledOnly returns Config.SampledOnly.
 func (r *Recent) SampledOnly() bool { return r.c.SampledOnly }

@@ -5,7 +5,6 @@ import (
 	"runtime"
 
 	"github.com/perfline/perfline/internal/modules"
-	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/waiting"
 )
 
@@ -92,7 +91,7 @@ func resolve(pc uintptr) frame {
 func newFrame(function string) frame {
 	f := frame{function: function, pkg: modules.Package(function)}
 	switch {
-	case waiting.Standard(function), isOurs(f.pkg):
+	case waiting.Standard(function): // also perfline
 		f.owner = instrumentation
 	case modules.Read().Of(function).Kind == modules.Main:
 		f.owner = program
@@ -101,6 +100,3 @@ func newFrame(function string) frame {
 	}
 	return f
 }
-
-// isOurs reports whether a package passes the starts of spans on to a table.
-func isOurs(pkg string) bool { return pkg == scope.Name || pkg == scope.Name+"/internal/requests" }

@@ -78,17 +78,23 @@ func (r *results) shed(x *result) {
 	short, old := *x.request, *x
 	short.Goroutines, short.Omitted = nil, short.Omitted+len(short.Goroutines)
 	short.Causes = slices.Clone(short.Causes)
-	for i := range short.Causes {
-		if by := short.Causes[i].By; by != nil {
-			own := *by
-			short.Causes[i].By = &own // share writes to parties
-		}
+	for i := range short.Causes { // share writes to parties
+		c := &short.Causes[i]
+		c.By, c.In = copied(c.By), copied(c.In)
 	}
 	x.request = &short
 	x.uses, x.bytes = r.pool.share(x.request)
 	r.pool.release(old.uses)
 	r.own += x.bytes - old.bytes
 	r.tooLarge++
+}
+
+func copied(p *waits.Party) *waits.Party {
+	if p == nil {
+		return nil
+	}
+	own := *p
+	return &own
 }
 
 // makeRoom enforces the bounds, and reports each result that it evicts.

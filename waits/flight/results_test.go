@@ -28,7 +28,7 @@ func slowResult(took time.Duration, stacks ...string) *waits.Request {
 	for _, s := range stacks {
 		g.Intervals = append(g.Intervals, waits.Interval{Kind: waits.Mutex, Stack: stack(s), By: by})
 	}
-	r := &waits.Request{Name: "GET /", Duration: took, Causes: []waits.Cause{{Kind: waits.Mutex, Duration: took, Function: "main.slow", By: by}}}
+	r := &waits.Request{Name: "GET /", Duration: took, Causes: []waits.Cause{{Kind: waits.Mutex, Duration: took, Function: "main.slow", By: by, In: &waits.Party{Function: "main.inner", Stack: stack("inner")}}}}
 	if len(stacks) > 0 {
 		r.Goroutines = []waits.Goroutine{g}
 	}
@@ -100,7 +100,7 @@ func TestEviction(t *testing.T) {
 					what[numbered(i)] = "whole"
 				default:
 					what[numbered(i)] = "causes"
-					if x.request.Sentence() != q.Sentence() || waiting.Dropped(x.request) == "" || len(q.Goroutines) != 1 || x.request.Causes[0].By == q.Causes[0].By {
+					if x.request.Sentence() != q.Sentence() || waiting.Dropped(x.request) == "" || len(q.Goroutines) != 1 || x.request.Causes[0].By == q.Causes[0].By || x.request.Causes[0].In == q.Causes[0].In {
 						t.Errorf("result %d is %+v, want its causes, and the first result as before: readers may have it", i, x.request)
 					}
 				}
