@@ -27,8 +27,8 @@ type Finding struct {
 //
 //   - a tracer provider that was set before Start
 //   - HTTP requests without a route: at least 20 in memory, with different paths
-//   - queries, calls, messages and marks without a request: at least 20, and a tenth of the
-//     number of requests
+//   - queries, calls, messages and marks without a request, outside libraries: at least 20, and a
+//     tenth of the number of requests
 //   - two instrumentations of the same server or client
 //   - requests of the live page or of the agents' tools among the requests
 //   - a backend that has accepted nothing

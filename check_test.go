@@ -223,7 +223,7 @@ func testCheck(t *testing.T, start starter) {
 		t.Run(c.name, func(t *testing.T) {
 			otel.SetTracerProvider(bridge.NewTracerProvider(bridge.TracerProviderConfig{})) // as an earlier Start
 			pl, ctx, _ := start(t, c.config)
-			defer func() { _ = pl.Shutdown(patient(t)) }() // losses are not what is tested
+			defer func() { _ = pl.Shutdown(patient(t)) }() // the test ignores losses
 			c.do(checked{pl, ctx})
 			var got []string
 			for _, f := range perfline.Check(pl) {
@@ -351,7 +351,7 @@ func (l *lockedLog) String() string {
 	return l.text.String()
 }
 
-// A program's own source, which has no pipeline, has no facts of Start.
+// A program's own Source with a nil Pipeline returns no facts of Start.
 func TestCheckWithoutPipeline(t *testing.T) {
 	pl, ctx, _ := start(t, perfline.Config{})
 	defer func() { _ = pl.Shutdown(patient(t)) }()

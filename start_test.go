@@ -529,7 +529,7 @@ func TestProviderBeforeStart(t *testing.T) {
 	}
 }
 
-// A wrong argument of a wrong sampler is a line of its own, so that nobody mends one of them alone.
+// A wrong sampler and its wrong argument are two lines, so that a reader corrects both.
 func TestWrongSamplerAndArgument(t *testing.T) {
 	t.Setenv("OTEL_TRACES_SAMPLER", "ratio")
 	t.Setenv("OTEL_TRACES_SAMPLER_ARG", "ten percent")

@@ -146,7 +146,7 @@ func TestUnsampledBetweenInAnUnsampledRequest(t *testing.T) {
 	}
 }
 
-// An unsampled request that the policy keeps has what is below spans of another provider, too.
+// A kept, unsampled request contains the marks and the spans below a span of another provider.
 func TestSpansBetweenInAKeptRequest(t *testing.T) {
 	for name, other := range others(t) {
 		t.Run(name, func(t *testing.T) {

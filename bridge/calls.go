@@ -7,10 +7,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// openCalls remembers the open client spans of a provider, so that a request whose parent is such a
-// span is known as a part of the caller's request. openCalls has a fixed size, and takes no lock:
-// of more calls at the same time than fit, a later one replaces an earlier one. Requests of
-// forgotten calls count as requests of their own.
+// openCalls contains the ids of a provider's open client spans. A request is inner if the request's
+// parent is one of these spans. openCalls has a fixed size and takes no lock. If more calls are
+// open than fit, a later call replaces an earlier call. A request of a replaced call counts as a
+// request of its own, like a request from another process.
 type openCalls [callSlots]atomic.Uint64
 
 const callSlots = 4096 // 32 KiB

@@ -262,7 +262,7 @@ func TestForeignSpanOfAnotherTime(t *testing.T) {
 	})
 }
 
-// A measure under a span that is only known by its context is a child of that span.
+// A context may contain a span context without a span. A measure is then a child of that span context.
 func TestMeasureUnderASpanContext(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	tp := sdktrace.NewTracerProvider()

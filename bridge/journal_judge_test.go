@@ -195,7 +195,7 @@ func (j *journalJudge) start(under int) {
 		case 2:
 			ctx = trace.ContextWithRemoteSpanContext(ctx, remoteSpan(0))
 		case 3:
-			if j.keeps { // beside the SDK, what is below is not the request's: TestAnotherProvidersSpanInBetween
+			if j.keeps { // the SDK's provider has other rules: TestAnotherProvidersSpanInBetween
 				tracer = s.foreign.Tracer("foreign")
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
-// A request whose child fails, and that does not fail itself, stays in memory. No backend gets it, and nothing calls it failed.
+// A request with a failed child, and without a failure of its own, stays in memory. No backend gets the request, and no count calls the request failed.
 func TestKeepErrorInside(t *testing.T) {
 	r := newKeepRig(t, bridge.KeepPolicy{Slow: neverSlow, Export: true}, nil)
 	childFails := func(ctx context.Context, _ trace.Span) {
@@ -48,8 +48,8 @@ func TestKeepErrorInside(t *testing.T) {
 	}
 }
 
-// Requests with an error inside that come at once are kept up to their ceiling, and the further ones are counted. Failed ones
-// among them are all kept.
+// Of many requests with an error inside at the same time, the provider keeps as many as their ceiling allows, and counts the rest. The provider
+// keeps all failed requests among them.
 func TestKeepErrorInsideCeiling(t *testing.T) {
 	for name, sampler := range map[string]sdktrace.Sampler{"dropped": sdktrace.NeverSample(), "sampled": sdktrace.AlwaysSample()} {
 		t.Run(name, func(t *testing.T) {
@@ -74,8 +74,7 @@ func TestKeepErrorInsideCeiling(t *testing.T) {
 	}
 }
 
-// A provider whose slow requests are explained compares them with what is usual for their route, unless the policy says what
-// is slow.
+// With OnSlow, the provider compares a request with the usual duration of the route, unless the policy defines slow requests.
 func TestOnSlowComparesWithTheRoute(t *testing.T) {
 	for _, c := range []struct {
 		name   string

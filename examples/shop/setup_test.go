@@ -19,7 +19,7 @@ func TestSetUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = stopTelemetry(context.Background(), pl) }() // losses are not what is tested
+	defer func() { _ = stopTelemetry(context.Background(), pl) }() // the test ignores losses
 	store, err := openStore(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -33,11 +33,12 @@ const (
 	defaultSlow      = time.Second
 	defaultPerSecond = 20
 
-	// A recorder of slow requests gets requests of a service whose slowest take less than
-	// defaultSlow, too. By definition, at most one request in 20 takes longer than is usual for its
-	// route. Of exponential durations, one in 8000 takes three times as long; of log-normal ones
-	// with σ = 1, one in 330. With a factor of 2, three to twenty times as many would. defaultSlow
-	// stays in force: a route that always takes two seconds needs an explanation, too.
+	// A service may have no request of defaultSlow. defaultFactor finds the slow requests of such a
+	// service. By definition, at most one request in 20 exceeds the usual duration of the route.
+	// One in 8000 exceeds three times the usual duration if durations are exponential, and one in
+	// 330 if durations are log-normal with σ = 1. A factor of 2 would find three to twenty times as
+	// many. defaultSlow stays in force, because a route that always takes two seconds needs an
+	// explanation, too.
 	defaultFactor = 3
 	// defaultFloor keeps a time slice of the scheduler (10 ms) or a collection from making a fast
 	// request slow.

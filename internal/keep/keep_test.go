@@ -17,7 +17,7 @@ import (
 	"github.com/perfline/perfline/internal/text"
 )
 
-// newKeeper returns a keeper with a table, whose rule is that of a provider with or without a recorder of waits.
+// newKeeper returns a keeper and the keeper's table. The table has the rule of a provider with or without a waits recorder.
 func newKeeper(p keep.Policy, explained bool) (*keep.Keeper, *routes.Table) {
 	table := routes.NewTable(routes.Config{})
 	table.SetSlowRule(p.SlowRule(explained))

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/internal/stray"
 )
 
@@ -73,15 +74,24 @@ func noRoute(f *facts) []Finding {
 	}}
 }
 
-// withoutRequest finds queries, calls, messages and marks that belong to no request. A few are
-// usual at the start of a program. The finding names no functions, because a policy may hide them:
-// the page and the agents' tools list the places.
+// withoutRequest finds queries, calls, messages and marks that belong to no request. Places in
+// libraries do not count, because a program cannot give a request to the polling of a library. A
+// few strays are usual at the start of a program. The finding names no functions, because a policy
+// may hide them: the page and the agents' tools list the places.
 func withoutRequest(f *facts) []Finding {
-	n, served := stray.Total(f.strays), f.count(local.Request, local.Stream)
+	own := slices.DeleteFunc(slices.Clone(f.strays), func(p stray.Place) bool {
+		switch modules.Read().Of(p.Function).Kind {
+		case modules.Dependency, modules.Standard:
+			return p.What != stray.Mark
+		default: // the main module, or unknown
+			return false
+		}
+	})
+	n, served := stray.Total(own), f.count(local.Request, local.Stream)
 	if n < leastRequests || 10*n < served {
 		return nil
 	}
-	numbers, remedy := stray.Describe(f.strays)
+	numbers, remedy := stray.Describe(own)
 	return []Finding{{
 		"strays",
 		fmt.Sprintf("%s have no request, beside %s: no request shows them. The page lists where "+
@@ -114,7 +124,7 @@ func doubleServer(f *facts) []Finding {
 		"bridgehttp.Middleware may stay inside otelhttp, not around otelhttp: docs/otelhttp.md.")
 }
 
-// doubleClient finds client spans whose children are client spans of another scope for the same
+// doubleClient finds client spans with children that are client spans of another scope for the same
 // call. A client that tries a call several times may have a span for each try.
 func doubleClient(f *facts) []Finding {
 	found, tries := map[pair]int{}, map[pair]bool{}
