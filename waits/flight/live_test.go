@@ -86,24 +86,27 @@ func (s *service) serve(t *testing.T, name string, do func(context.Context)) *wa
 	return result
 }
 
-// addsUp fails unless the states of the serving goroutine cover the request, and so do the causes.
+// addsUp fails unless the states of the serving goroutine cover the request. The causes and the goroutine's gaps also cover the request.
 func addsUp(t *testing.T, r *waits.Request) {
 	t.Helper()
 	if r.Duration <= 0 || len(r.Goroutines) == 0 || r.Sentence() == "" {
 		t.Fatalf("the result is %+v", r)
 	}
-	var at, causes time.Duration
+	var at, causes, gaps time.Duration
 	for _, i := range r.Goroutines[0].Intervals {
 		if i.Start != at || i.End <= i.Start {
 			t.Errorf("an interval is [%v, %v), the one before ended at %v", i.Start, i.End, at)
 		}
 		at = i.End
+		if i.Kind == waits.Gap {
+			gaps += i.Duration()
+		}
 	}
 	for _, c := range r.Causes {
 		causes += c.Duration
 	}
-	if at != r.Duration || causes != r.Duration {
-		t.Errorf("the states take %v and the causes %v, want %v", at, causes, r.Duration)
+	if at != r.Duration || causes+gaps != r.Duration {
+		t.Errorf("the states take %v, the causes %v and the gaps %v, want %v", at, causes, gaps, r.Duration)
 	}
 }
 
