@@ -133,6 +133,112 @@ func TestCausesInTheLog(t *testing.T) {
 	})
 }
 
+// The slow requests of a trace have one line, about the longest one with a cause: a gateway and the service that it calls may be one
+// process. The line waits until the recorder has answered for all of them. The others are not requests without a line.
+func TestCausesInTheLogOfCallsIntoTheProcess(t *testing.T) {
+	for _, c := range []struct {
+		name, answers string // in order: for the inner and the outer request, and of the latter when it ends
+		lines         []string
+	}{
+		{"the inner one first", "inner outer", []string{"GET /outer"}},
+		{"the outer one first", "outer inner", []string{"GET /outer"}},
+		{"the inner one has a cause", "inner outer:none", []string{"GET /inner"}},
+		{"the outer one has a cause", "inner:none outer", []string{"GET /outer"}},
+		{"none has a cause", "outer:none inner:none", nil},
+		{"the outer one refused", "outer:refused inner", []string{"GET /inner"}},
+		{"the end before all answers", "inner", []string{"GET /inner"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recorder := &answers{}
+				pl, ctx, log := startJoined(t, perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1, PerSecond: -1}})
+				tracer := pl.TracerProvider().Tracer("t")
+				serve := func() {
+					recorder.asked, recorder.refuses = nil, false
+					outerCtx, outer := tracer.Start(ctx, "GET /outer", trace.WithSpanKind(trace.SpanKindServer))
+					_, call := tracer.Start(outerCtx, "GET", trace.WithSpanKind(trace.SpanKindClient))
+					_, inner := tracer.Start(trace.ContextWithRemoteSpanContext(ctx, call.SpanContext().WithRemote(true)), "GET /inner",
+						trace.WithSpanKind(trace.SpanKindServer))
+					time.Sleep(time.Second)
+					inner.End()
+					time.Sleep(time.Millisecond)
+					call.End()
+					recorder.refuses = strings.Contains(c.answers, "outer:refused")
+					outer.End()
+					roots := map[string]bridge.Root{"inner": recorder.asked[0], "outer": recorder.asked[1]}
+					for i, answer := range strings.Fields(c.answers) {
+						switch name, how, _ := strings.Cut(answer, ":"); how {
+						case "":
+							recorder.watcher(roots[name], mutexWait(roots[name]))
+						case "none":
+							recorder.watcher(roots[name], nil)
+						}
+						if i == 0 && strings.Contains(log.String(), "why a request was slow") {
+							t.Errorf("before the last answer, logged %q", log)
+						}
+					}
+				}
+				serve()
+				if len(strings.Fields(c.answers)) == 1 {
+					_ = pl.Shutdown(context.Background())
+				}
+				var lines []string
+				for line := range strings.Lines(log.String()) {
+					if _, rest, ok := strings.Cut(line, `request="`); ok {
+						request, _, _ := strings.Cut(rest, `"`)
+						lines = append(lines, request)
+					}
+				}
+				if !slices.Equal(lines, c.lines) {
+					t.Errorf("the lines are about %q, want %q", lines, c.lines)
+				}
+				if c.lines == nil || len(strings.Fields(c.answers)) == 1 {
+					return
+				}
+				for range 25 {
+					log.Reset()
+					serve()
+				}
+				time.Sleep(time.Minute)
+				serve()
+				if got := log.String(); !strings.Contains(got, "requests_without_a_line=6") { // 26 in the first minute
+					t.Errorf("after 26 traces in a minute, logged %q, want 6 without a line", got)
+				}
+			})
+		})
+	}
+}
+
+// While 1024 traces wait for the recorder, each request of a further trace has its own line at once.
+func TestCausesInTheLogBeyondItsTraces(t *testing.T) {
+	recorder := &answers{}
+	pl, ctx, log := startJoined(t, perfline.Config{Waits: recorder, Keep: bridge.KeepPolicy{Slow: 1, PerSecond: -1}})
+	tracer := pl.TracerProvider().Tracer("t")
+	serve := func(ctx context.Context) bridge.Root {
+		_, span := tracer.Start(ctx, "GET /slow", trace.WithSpanKind(trace.SpanKindServer))
+		span.End()
+		return recorder.asked[len(recorder.asked)-1]
+	}
+	waiting := 0 // traces
+	for want, n := range []int{1023, 1024} {
+		for ; waiting < n; waiting++ {
+			serve(ctx)
+		}
+		log.Reset()
+		first := serve(ctx)
+		parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: first.TraceID, SpanID: first.SpanID, TraceFlags: trace.FlagsSampled})
+		second := serve(trace.ContextWithRemoteSpanContext(ctx, parent))
+		recorder.watcher(first, mutexWait(first))
+		if got := strings.Count(log.String(), "why a request was slow"); got != want {
+			t.Errorf("beside %d traces, the first of two results gave %d lines, want %d", n, got, want)
+		}
+		recorder.watcher(second, mutexWait(second))
+		if got := strings.Count(log.String(), "why a request was slow"); got != want+1 {
+			t.Errorf("beside %d traces, two results gave %d lines, want %d", n, got, want+1)
+		}
+	}
+}
+
 // decisions returns the counts of the policy that are not zero.
 func decisions(pl *perfline.Pipeline) string {
 	var all []string

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel"
+
 	"github.com/perfline/perfline/internal/record"
 	memory "github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/setup"
@@ -26,9 +28,10 @@ type Finding struct {
 // Check finds these faults:
 //
 //   - a tracer provider that was set before Start
+//   - a tracer provider that was set after Start, if no request has ended in the pipeline
 //   - HTTP requests without a route: at least 20 in memory, with different paths
-//   - queries, calls, messages and marks without a request, outside libraries: at least 20, and a
-//     tenth of the number of requests
+//   - queries, calls, messages and marks without a request, after the first request and outside
+//     libraries: at least 20, and a tenth of the number of requests
 //   - two instrumentations of the same server or client
 //   - requests of the live page or of the agents' tools among the requests
 //   - a backend that has accepted nothing
@@ -54,12 +57,17 @@ func check(s Source) []setup.Finding {
 	return setup.Find((*memory.Recent)(s.Recent()), s.Counts(), s.setup())
 }
 
-// setup returns the facts of Start. p may be nil: a program's own Source may embed a nil Pipeline.
+// setup returns the facts of Start, and the provider that replaced the provider of Start. p may be
+// nil: a program's own Source may embed a nil Pipeline.
 func (p *Pipeline) setup() setup.Start {
 	if p == nil {
 		return setup.Start{}
 	}
-	return p.start
+	start := p.start
+	if p.tracing != nil {
+		start.Later = p.tracing.replacedBy(otel.GetTracerProvider())
+	}
+	return start
 }
 
 // A setupLog logs the findings of a pipeline, each once. A timer runs the checks. No goroutine runs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -27,6 +29,7 @@ import (
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
+	"github.com/perfline/perfline/profiling"
 	"github.com/perfline/perfline/requests"
 )
 
@@ -44,6 +47,25 @@ func (c checked) serve(h http.Handler, n int) {
 		r := httptest.NewRequestWithContext(c.ctx, http.MethodGet, fmt.Sprintf("/items/%d", i), http.NoBody)
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
+}
+
+// left serves n requests of one route, each with a client that leaves when the handler calls leave.
+func (c checked) left(h func(w http.ResponseWriter, r *http.Request, leave func()), n int) {
+	for range n {
+		ctx, leave := context.WithCancel(c.ctx)
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /tail", func(w http.ResponseWriter, r *http.Request) { h(w, r, leave) })
+		server := bridgehttp.Server{Timeline: observer.FromContext(ctx), TracerProvider: c.pl.TracerProvider()}
+		server.Middleware(mux).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/tail", http.NoBody))
+		leave()
+	}
+}
+
+// leaving writes a part of a response, after which the client leaves.
+func leaving(w http.ResponseWriter, _ *http.Request, leave func()) {
+	_, _ = io.WriteString(w, "line\n")
+	w.(http.Flusher).Flush()
+	leave()
 }
 
 // span makes a span of a kind that took some time, below a parent if ctx has one.
@@ -137,17 +159,58 @@ func testCheck(t *testing.T, start starter) {
 				c.span(c.ctx, "otelsql", "CREATE TABLE", trace.SpanKindClient, 0, dbAttrs...)
 			}
 		}, nil, ""},
-		{"queries at the start of many requests", perfline.Config{}, func(c checked) {
+		{"queries before the first request", perfline.Config{}, func(c checked) {
+			for range 30 {
+				c.span(c.ctx, "otelsql", "CREATE TABLE", trace.SpanKindClient, 0, dbAttrs...)
+				marks.Mark(c.ctx, "loaded")
+			}
+			time.Sleep(time.Nanosecond) // the clock moves on
+			c.serve(routed(), 1)
+		}, nil, ""},
+		{"queries before any request", perfline.Config{}, func(c checked) {
 			for range 30 {
 				c.span(c.ctx, "otelsql", "CREATE TABLE", trace.SpanKindClient, 0, dbAttrs...)
 			}
+		}, nil, ""},
+		{"queries beside many requests", perfline.Config{}, func(c checked) {
 			c.serve(routed(), 301)
+			for range 30 {
+				c.span(c.ctx, "otelsql", "SELECT", trace.SpanKindClient, 0, dbAttrs...)
+			}
 		}, nil, ""},
 		{"marks without a request", perfline.Config{}, func(c checked) {
+			c.serve(routed(), 1)
 			for range 25 {
 				marks.Mark(c.ctx, "cache.miss")
 			}
-		}, []string{"25 marks have no request, beside 0 requests: no request shows them."}, "marks.StartJob"},
+		}, []string{"25 marks have no request, beside 1 request: no request shows them."}, "marks.StartJob"},
+
+		{"responses that clients leave", perfline.Config{}, func(c checked) { c.left(leaving, 20) },
+			[]string{"20 of 20 requests of GET /tail failed, and in memory all of these because the client left after a part of the response."}, "bridgehttp.SetStream"},
+		{"too few responses that clients leave", perfline.Config{}, func(c checked) { c.left(leaving, 19) }, nil, ""},
+		{"few of the responses that clients leave", perfline.Config{}, func(c checked) {
+			c.left(func(w http.ResponseWriter, _ *http.Request, _ func()) { _, _ = io.WriteString(w, "whole") }, 181)
+			c.left(leaving, 20)
+		}, nil, ""},
+		{"streams that clients leave", perfline.Config{}, func(c checked) {
+			c.left(func(w http.ResponseWriter, r *http.Request, leave func()) {
+				bridgehttp.SetStream(r.Context())
+				leaving(w, r, leave)
+			}, 30)
+		}, nil, ""},
+		{"downloads that clients leave", perfline.Config{}, func(c checked) {
+			c.left(func(w http.ResponseWriter, r *http.Request, leave func()) {
+				w.Header().Set("Content-Length", "100")
+				leaving(w, r, leave)
+			}, 30)
+		}, nil, ""},
+		{"clients that leave before the response", perfline.Config{}, func(c checked) {
+			c.left(func(_ http.ResponseWriter, _ *http.Request, leave func()) { leave() }, 30)
+		}, nil, ""},
+		{"responses that clients leave, beside errors", perfline.Config{}, func(c checked) {
+			c.left(leaving, 20)
+			c.left(func(w http.ResponseWriter, _ *http.Request, _ func()) { w.WriteHeader(http.StatusInternalServerError) }, 1)
+		}, nil, ""},
 
 		{"two server spans", perfline.Config{}, func(c checked) {
 			c.serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -195,8 +258,19 @@ func testCheck(t *testing.T, start starter) {
 			}
 			c.span(c.ctx, "t", "GET /items", trace.SpanKindServer, 0, attrs...)
 			c.serve(routed(), 1)
-		}, []string{"1 of 2 requests lost attributes at a limit of the program: 2 in all."}, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"},
-		{"a limit of spans", perfline.Config{Recent: recentOf(10)}, manySpans, []string{"1 of 1 request lost spans in memory at a limit of the program: 10 in all."}, "Recent.MaxSpans"},
+		}, []string{"Of the 2 requests in memory that perfline has checked, 1 lost attributes at a limit of the program: 2 in all."}, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"},
+		{"a limit of spans", perfline.Config{Recent: recentOf(10)}, manySpans, []string{"Of the 1 request in memory, 1 lost spans at a limit of the program: 10 in all."}, "Recent.MaxSpans"},
+		{"a limit of spans in some of many requests", perfline.Config{Recent: recentOf(10)}, func(c checked) {
+			c.serve(routed(), 40)
+			for range 5 {
+				manySpans(c)
+			}
+		}, []string{"Of the 45 requests in memory, 5 lost spans at a limit of the program: 50 in all."}, "docs/keep.md#bounds"},
+		{"a limit of spans in a request inside another", perfline.Config{Recent: recentOf(10)}, func(c checked) {
+			ctx, request := c.pl.TracerProvider().Tracer("t").Start(c.ctx, "GET /outer", trace.WithSpanKind(trace.SpanKindServer))
+			manySpans(checked{c.pl, trace.ContextWithRemoteSpanContext(ctx, request.SpanContext())})
+			request.End()
+		}, []string{"Of the 2 requests in memory, 2 lost spans at a limit of the program: 10 in all."}, "Recent.MaxSpans"},
 		{"no limit", perfline.Config{}, manySpans, nil, ""},
 
 		{"a backend that refuses", perfline.Config{Traces: exporter.Config{Sender: refusing(exporter.Answer{Err: errRefused})}}, func(c checked) {
@@ -257,6 +331,77 @@ func TestCheckOfAnEarlierProvider(t *testing.T) {
 		}
 		if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 			t.Errorf("the log has %d lines, want 1: %s", n, log)
+		}
+	})
+}
+
+// wrapping is a program's provider around another one.
+type wrapping struct{ trace.TracerProvider }
+
+// sliced is a provider that == cannot compare.
+type sliced struct {
+	noop.TracerProvider
+	_ []string
+}
+
+// A provider that the program sets after Start is a fault, unless spans of the provider may reach the pipeline, or requests arrive.
+func TestCheckOfALaterProvider(t *testing.T) { overBoth(t, testCheckOfALaterProvider) }
+
+func testCheckOfALaterProvider(t *testing.T, start starter) {
+	t.Helper()
+	before := otel.GetTracerProvider()
+	t.Cleanup(func() { otel.SetTracerProvider(before) })
+	for _, c := range []struct {
+		name  string
+		later func(*perfline.Pipeline) trace.TracerProvider
+		n     int // requests
+		found string
+	}{
+		{"none", func(*perfline.Pipeline) trace.TracerProvider { return otel.GetTracerProvider() }, 0, ""},
+		{"no-op", func(*perfline.Pipeline) trace.TracerProvider { return noop.NewTracerProvider() }, 0, "to a noop.TracerProvider, and no request has reached perfline."},
+		{"no-op beside requests", func(*perfline.Pipeline) trace.TracerProvider { return noop.NewTracerProvider() }, 1, ""},
+		{"SDK", func(*perfline.Pipeline) trace.TracerProvider { return sdktrace.NewTracerProvider() }, 0, "to a *trace.TracerProvider,"},
+		{"not comparable", func(*perfline.Pipeline) trace.TracerProvider { return sliced{} }, 0, "to a perfline_test.sliced,"},
+		{"a wrapper of another", func(*perfline.Pipeline) trace.TracerProvider { return &wrapping{noop.NewTracerProvider()} }, 0, "to a *perfline_test.wrapping,"},
+		{"a wrapper", func(*perfline.Pipeline) trace.TracerProvider { return wrapping{otel.GetTracerProvider()} }, 0, ""},
+		{"a pointer to a wrapper", func(pl *perfline.Pipeline) trace.TracerProvider { return &wrapping{pl.TracerProvider()} }, 0, ""},
+		{"the pipeline's", (*perfline.Pipeline).TracerProvider, 0, ""},
+		{"with labels", func(pl *perfline.Pipeline) trace.TracerProvider {
+			return profiling.WrapTracerProvider(pl.TracerProvider())
+		}, 0, ""},
+		{"of another Start", func(*perfline.Pipeline) trace.TracerProvider {
+			return bridge.NewTracerProvider(bridge.TracerProviderConfig{})
+		}, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			otel.SetTracerProvider(bridge.NewTracerProvider(bridge.TracerProviderConfig{})) // as an earlier Start
+			pl, ctx, _ := start(t, perfline.Config{})
+			defer func() { _ = pl.Shutdown(patient(t)) }()
+			otel.SetTracerProvider(c.later(pl))
+			checked{pl, ctx}.serve(routed(), c.n)
+			found := perfline.Check(pl)
+			if len(found) != min(1, len(c.found)) || len(found) > 0 && (!strings.Contains(found[0].What, c.found) || !strings.Contains(found[0].Change, "Config.TracerProvider")) {
+				t.Errorf("it found %q, want %q", found, c.found)
+			}
+		})
+	}
+}
+
+// The log names a later provider once.
+func TestCheckOfALaterProviderIsLogged(t *testing.T) {
+	before := otel.GetTracerProvider()
+	t.Cleanup(func() { otel.SetTracerProvider(before) })
+	synctest.Test(t, func(t *testing.T) {
+		otel.SetTracerProvider(bridge.NewTracerProvider(bridge.TracerProviderConfig{})) // as an earlier Start
+		pl, _, log := start(t, perfline.Config{})
+		otel.SetTracerProvider(noop.NewTracerProvider())
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if err := pl.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if text := log.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "after perfline.Start, to a noop.TracerProvider") {
+			t.Errorf("the log is %s", text)
 		}
 	})
 }
@@ -373,3 +518,33 @@ func (b borrowed) Counts() []exporter.Count { return b.other.Counts() }
 var errRefused = errors.New("refused")
 
 func recentOf(spans int) requests.Config { return requests.Config{MaxSpans: spans} }
+
+// A request inside another one is no further request of the finding on thresholds.
+func TestCheckOfThresholdsCountsCallsIntoTheProcessOnce(t *testing.T) {
+	for _, c := range []struct{ requests, want int }{{999, 0}, {1000, 1}} {
+		pl, ctx, _ := start(t, perfline.Config{Waits: &answers{}, Keep: bridge.KeepPolicy{Slow: 24 * time.Hour}})
+		tracer := pl.TracerProvider().Tracer("t")
+		for range c.requests {
+			outerCtx, outer := tracer.Start(ctx, "GET /outer", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("http.route", "/outer")))
+			_, call := tracer.Start(outerCtx, "GET", trace.WithSpanKind(trace.SpanKindClient))
+			_, inner := tracer.Start(trace.ContextWithRemoteSpanContext(ctx, call.SpanContext().WithRemote(true)), "GET /inner", trace.WithSpanKind(trace.SpanKindServer))
+			inner.End()
+			call.End()
+			outer.End()
+		}
+		n := 0
+		for _, f := range perfline.Check(pl) {
+			if strings.HasPrefix(f.What, fmt.Sprintf("The slowest of %d requests took", c.requests)) {
+				n++
+			} else {
+				t.Errorf("it found %q", f.What)
+			}
+		}
+		if n != c.want {
+			t.Errorf("of %d requests, it found %d thresholds, want %d", c.requests, n, c.want)
+		}
+		if err := pl.Shutdown(patient(t)); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -69,6 +69,9 @@ func (p *Pipeline) read() (s Stats, t counts.Table) {
 			t = append(t, counts.Annotations(p.tracing.annotator.stats())...)
 		}
 	}
+	if p.blackBox != nil {
+		t = append(t, p.blackBox.counts()...)
+	}
 	if p.measures != nil {
 		s.Measures = p.measures.Stats()
 		t = append(t, counts.Measures(s.Measures)...)

@@ -17,7 +17,7 @@ import (
 // requests among the recorded requests.
 type decisions struct {
 	keeper  *keep.Keeper
-	slow    func(bridge.Root) // asks the waits recorder; may be nil
+	slow    onSlow // may be nil
 	reasons [local.KeepReasons]atomic.Uint64
 	over    atomic.Uint64
 }
@@ -38,7 +38,7 @@ func (d *decisions) decide(root *local.Root, s sdktrace.ReadOnlySpan) {
 		d.reasons[decision.Reason].Add(1)
 	}
 	if decision.Slow && d.slow != nil {
-		d.slow(*bridge.Spans(otlpenc.Spans{}.WithRoot(root)).Root())
+		d.slow(*bridge.Spans(otlpenc.Spans{}.WithRoot(root)).Root(), s.SpanContext().IsSampled())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/exporter"
 	"github.com/perfline/perfline/internal/keep"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/within"
@@ -22,38 +23,59 @@ type destinations struct {
 	encoded  *exporter.Delivery    // nil unless spans go over OTLP
 	snapshot delivery              // nil unless spans go to another exporter
 	logs     *exporter.LogDelivery // nil unless log records go over OTLP
+	spool    *spoolOutput          // nil unless there is a black box and no exporter
+	delayed  *spoolOutput          // nil unless there is a black box and encoded
 
-	// The following fields are set only beside a provider of the SDK.
-	decisions *decisions    // nil without a policy
+	decisions *decisions    // nil without a policy, and without a provider of the SDK
 	output    bridge.Output // encoded, or annotator before encoded; nil without encoded
 	annotator *annotator    // nil unless encoded and Config.Waits are set
+	causes    *causeLog     // nil unless another exporter has the spans and Config.Waits is set
+	onSlow    onSlow        // nil without Config.Waits
 
 	encoder otlpenc.Groups
 	lists   sync.Pool // of *[1]bridge.Spans: the lists of OnEnd
 	removed atomic.Bool
 }
 
-// decideBeside lets d decide about the requests of c.TracerProvider, and ask the waits recorder for
-// slow requests. Spans that d exports carry the recorder's results.
-func (d *destinations) decideBeside(c Config) {
+// An onSlow asks the waits recorder for the result of a slow request that has ended. exported
+// reports whether exporters receive the request's spans.
+type onSlow func(_ bridge.Root, exported bool)
+
+// explain lets d ask the waits recorder for slow requests. Spans that d exports carry the
+// recorder's results. If another exporter has the spans, the log has the causes.
+func (d *destinations) explain(c Config) {
 	if d.encoded != nil {
 		d.output = d.encoded
 	}
+	if c.Waits == nil {
+		return
+	}
+	ask := func(root bridge.Root, _ bool) { c.Waits.Slow(root) }
+	switch {
+	case d.encoded != nil:
+		d.annotator = newAnnotator(d.encoded, c.Waits, d.delayed)
+		d.output, ask = d.annotator, d.annotator.onSlow
+	case c.TracerProvider != nil || d.snapshot != nil:
+		d.causes = newCauseLog(c.Logger, c.Waits)
+		ask = d.causes.onSlow
+	}
+	d.onSlow = func(root bridge.Root, exported bool) {
+		// The outer request's result explains both requests. Only the exported spans of the inner
+		// request need a result of their own.
+		if root.Class != local.Inner.String() || exported && d.annotator != nil {
+			ask(root, exported)
+		}
+	}
+}
+
+// decideBeside lets d decide about the requests of c.TracerProvider.
+func (d *destinations) decideBeside(c Config) {
 	if c.Keep.Off {
 		return
 	}
 	policy, table := keep.Policy(c.Keep), d.recent.Routes()
 	table.SetSlowRule(policy.SlowRule(c.Waits != nil))
-	d.decisions = &decisions{keeper: keep.New(policy, table)}
-	switch {
-	case c.Waits == nil:
-	case d.encoded == nil:
-		d.decisions.slow = func(root bridge.Root) { c.Waits.Slow(root) }
-	default:
-		d.annotator = newAnnotator(d.encoded, c.Waits)
-		d.output = d.annotator
-		d.decisions.slow = func(root bridge.Root) { d.annotator.onSlow(root, true) }
-	}
+	d.decisions = &decisions{keeper: keep.New(policy, table), slow: d.onSlow}
 }
 
 func (d *destinations) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {

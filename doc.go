@@ -9,8 +9,8 @@
 // and otelgrpc. Other instrumentation stays.
 //
 // For a request with 3 marks and 2 measures and a handler that works, perfline takes
-// 39 % of the CPU time that OpenTelemetry's SDK adds at full load,
-// and 65 % at 1000 requests a second. The file docs/lab/benchmarks.md has the measurements.
+// 32 % of the CPU time that OpenTelemetry's SDK adds at full load,
+// and 36 % at 1000 requests a second. The file docs/lab/benchmarks.md has the measurements.
 //
 //	pl, err := perfline.Start(ctx, perfline.Config{Service: "shop"})
 //	if err != nil {

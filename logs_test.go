@@ -14,8 +14,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
-	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
-	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline"
@@ -50,7 +50,7 @@ func (r *receiver) events(t *testing.T) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, body := range r.bodies {
-		var request coltrace.ExportTraceServiceRequest
+		var request tracepb.TracesData
 		if err := proto.Unmarshal(body, &request); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func (r *receiver) records(t *testing.T) (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, body := range r.bodies {
-		var request collogs.ExportLogsServiceRequest
+		var request logspb.LogsData
 		if err := proto.Unmarshal(body, &request); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestPageHasMarksOfLogRecords(t *testing.T) {
 	if len(kept.Root.Events) != 1 || kept.Root.Events[0].Name != "cache.miss" {
 		t.Fatalf("the request is %+v, want one with the event cache.miss", kept)
 	}
-	var request coltrace.ExportTraceServiceRequest
+	var request tracepb.TracesData
 	if err := proto.Unmarshal(spans.bodies[0], &request); err != nil {
 		t.Fatal(err)
 	}

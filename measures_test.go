@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-	collectorpb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -151,12 +150,12 @@ func TestMeasuresOverOTLP(t *testing.T) {
 // metricRequests are what an OTLP receiver gets.
 type metricRequests struct {
 	mu  sync.Mutex
-	all []*collectorpb.ExportMetricsServiceRequest
+	all []*metricspb.MetricsData
 }
 
 func (r *metricRequests) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, _ := io.ReadAll(q.Body)
-	request := &collectorpb.ExportMetricsServiceRequest{}
+	request := &metricspb.MetricsData{}
 	if err := proto.Unmarshal(body, request); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return

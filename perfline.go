@@ -59,6 +59,17 @@ type Config struct {
 	// selects the form in PERFLINE_MARKS, by default span events.
 	Marks  bridge.MarkForm
 	Recent requests.Config // bounds the requests in memory
+
+	// BlackBox is the directory of the black box, in place of PERFLINE_BLACKBOX_DIR. The black box
+	// is a file of 8 MiB, which keeps what this process serves. If the process dies, the next Start
+	// with the same directory reports the kind of the death, the open requests, and what the Go
+	// runtime said. docs/blackbox.md has the details. If a wrong directory stops the black box, the
+	// log has one line, and Start succeeds. An empty BlackBox without the variable means no black
+	// box.
+	//
+	// Start calls debug.SetCrashOutput, once. A program with a crash output of its own calls
+	// debug.SetCrashOutput after Start: the report then lacks the runtime's text.
+	BlackBox string
 	// Keep selects requests that stay in memory with all spans, even if the sampler drops the
 	// requests. By default, Keep selects slow and failed requests, and some with only an error
 	// inside. If TracerProvider is set, Keep selects from the sampled requests.
@@ -74,7 +85,8 @@ type Config struct {
 	// default of Keep.Factor: a request is then also slow by the usual duration of its route.
 	//
 	// If spans go to SpanExporter, or to an exporter of TracerProvider, Logger writes the causes of
-	// slow requests. A minute has at most 20 such lines.
+	// slow requests. A minute has at most 20 such lines. Requests of one trace that wait for their
+	// results together have one line, about the longest.
 	Waits waits.Recorder
 
 	// ProfileExporter, when set, sends continuous profiles over OTLP. Package
@@ -148,11 +160,12 @@ type Pipeline struct {
 	points   *otlpmetrics.Exporter    // nil unless metrics are exported over OTLP
 	metrics  metric.Registration      // of perfline's own counts
 	measures *bridge.MeasureHistogram // nil without Config.Measures
-	causes   func()                   // ends the log of causes; nil without such a log
+	causes   *causeLog                // nil without a log of causes
 	baseline map[string]uint64        // counts at the end of Start, by their words
 	history  runtimeHistory
 	start    setup.Start // facts for Check
 	setupLog *setupLog   // nil with OTEL_SDK_DISABLED
+	blackBox *blackBox   // nil without Config.BlackBox
 
 	profileRuns []profileRun // of profiles and exported
 
@@ -210,6 +223,9 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 			if p.points != nil {
 				r.Go("perfline: the delivery of metrics", p.points.Shutdown)
 			}
+			r.Do("perfline: the black box", func(ctx context.Context) error {
+				return errors.Join(p.blackBox.end(ctx), p.blackBox.close())
+			})
 			r.Do("perfline: the delivery of spans", to.Shutdown)
 		}
 		err = fmt.Errorf("perfline: %w", errors.Join(err, r.End()))
@@ -279,15 +295,14 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 	r := &reporter{log: c.Logger, now: time.Now, vars: vars}
 	otel.SetErrorHandler(r)
 	otel.SetLogger(logr.New(r))
+	p.blackBox = openBlackBox(&c, res, to, vars)
 	p.tracing = startTracing(c, res, p.Logs(), to, vars)
 
 	p.start.Earlier = warnOfEarlier(c, otel.GetTracerProvider())
 	otel.SetTracerProvider(p.tracing.global())
 	otel.SetTextMapPropagator(propagator)
 	if c.Waits != nil {
-		if to.encoded == nil && (c.TracerProvider != nil || to.snapshot != nil) {
-			p.causes = c.Waits.Watch((&causeLog{log: c.Logger, now: time.Now}).receive)
-		}
+		p.causes = to.causes
 		r := within.Begin(ctx, within.Grace)
 		r.Do(ofWaits, func(context.Context) error {
 			if w, ok := c.Waits.(waiting.Recorder); ok {
@@ -308,17 +323,22 @@ func Start(ctx context.Context, c Config) (_ *Pipeline, err error) {
 		p.baseline[c.What] = c.N
 	}
 	p.setupLog = startSetupLog(p, c.Logger)
+	p.blackBox.readEarlier(p.Counts)
 	complete = true
 	return p, nil
 }
 
 // newPipeline returns a pipeline without the parts that deliver data. res may be nil.
 func newPipeline(c Config, res *resource.Resource) *Pipeline {
-	return &Pipeline{
+	p := &Pipeline{
 		timeline: c.Timeline, recent: newStore(c, res), resource: res,
 		sessions: sessions.NewRecorder(c.Sessions), waits: c.Waits,
 		start: setup.Start{Waits: c.Waits != nil},
 	}
+	if w, ok := c.Waits.(*guardedWaits); ok {
+		w.named = p.recent.Named
+	}
+	return p
 }
 
 // startMetrics registers the metrics with a reader, if any. startMetrics calls the program's code:
@@ -461,7 +481,7 @@ func (p *Pipeline) stop(ctx context.Context) error {
 	})
 	if p.causes != nil {
 		r.Do("perfline: "+ofWaits, func(context.Context) error {
-			p.causes()
+			p.causes.end()
 			return nil
 		})
 	}
@@ -478,6 +498,7 @@ func (p *Pipeline) stop(ctx context.Context) error {
 		return r.End()
 	}
 	p.stopProfiles(r)
+	r.Do("perfline: the black box", p.blackBox.end)
 	r.Do("perfline: the delivery of spans", p.tracing.shutdown)
 	r.Wait()
 	if p.measures != nil { // its last points are still delivered
@@ -495,6 +516,7 @@ func (p *Pipeline) stop(ctx context.Context) error {
 		lost = p.lost()
 		return nil
 	})
+	r.Do("perfline: the black box", func(context.Context) error { return p.blackBox.close() })
 	return errors.Join(lost, r.End())
 }
 

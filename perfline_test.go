@@ -44,6 +44,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if how := os.Getenv(deathVariable); how != "" {
+		if err := die(how); err != nil {
+			fmt.Println(err)
+		}
+		return
+	}
 	// Parallel tests wait for other processes, which take little of the processors.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)

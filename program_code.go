@@ -23,12 +23,38 @@ import (
 
 // A guardedWaits guards the program's recorder Config.Waits against panics. Requests, timers and
 // OpenTelemetry's readers call the recorder. The timeline counts a panic, and the caller gets no
-// answer.
+// answer. The results have the names that requests in memory have when the caller reads them.
 type guardedWaits struct {
 	recorder waits.Recorder
+	named    func(*waits.Request) *waits.Request // Recent.Named
 	timeline *record.Timeline
 	stats    lastResult[waits.Stats]
 	modules  []string // of the program, beside its main module
+
+	mu      sync.Mutex                        // guards the field below
+	renamed map[*waits.Request]*waits.Request // the latest results with new names
+}
+
+// maxRenamed bounds the results that a guardedWaits renamed. The same result is the same pointer to
+// readers, which cache what they make of results.
+const maxRenamed = 16
+
+// name returns a result with the present names of requests.
+func (w *guardedWaits) name(q *waits.Request) *waits.Request {
+	w.mu.Lock()
+	latest := cmp.Or(w.renamed[q], q)
+	w.mu.Unlock()
+	named := w.named(latest)
+	if named == latest {
+		return named
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.renamed == nil || len(w.renamed) == maxRenamed {
+		w.renamed = map[*waits.Request]*waits.Request{}
+	}
+	w.renamed[q] = named
+	return named
 }
 
 var (
@@ -58,7 +84,10 @@ func (w *guardedWaits) Slow(r bridge.Root) (asked bool) {
 
 func (w *guardedWaits) Result(t trace.TraceID, s trace.SpanID) (q *waits.Request, ok bool) {
 	w.try(func() { q, ok = w.recorder.Result(t, s) })
-	return q, ok && q != nil
+	if !ok || q == nil {
+		return nil, false
+	}
+	return w.name(q), true
 }
 
 // SetHeld and Missing implement [waiting.Recorder], as far as the program's recorder does.
@@ -75,7 +104,14 @@ func (w *guardedWaits) Missing(id local.ID, end time.Time) (why waiting.Reason) 
 
 func (w *guardedWaits) Watch(f func(bridge.Root, *waits.Request)) (stop func()) {
 	var stopped func()
-	w.try(func() { stopped = w.recorder.Watch(f) })
+	w.try(func() {
+		stopped = w.recorder.Watch(func(root bridge.Root, q *waits.Request) {
+			if q != nil {
+				q = w.name(q)
+			}
+			f(root, q)
+		})
+	})
 	return func() {
 		if stopped != nil {
 			w.try(stopped)

@@ -10,6 +10,7 @@ import (
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/marks"
 )
 
 // decidesAlways decides the same about each span.
@@ -63,6 +64,27 @@ func TestRoutesAreCountedOnce(t *testing.T) {
 					t.Errorf("the routes are %q, want %q", got, want)
 				}
 			})
+		}
+	})
+}
+
+// Messages and jobs are no requests in the totals, whoever makes the spans.
+func TestMessagesAreCountedApart(t *testing.T) {
+	overBoth(t, func(t *testing.T, start starter) {
+		pl, ctx, _ := start(t, perfline.Config{})
+		tracer := pl.TracerProvider().Tracer("test")
+		_, request := tracer.Start(ctx, "GET /items", trace.WithSpanKind(trace.SpanKindServer))
+		request.End()
+		_, message := tracer.Start(ctx, "process orders", trace.WithSpanKind(trace.SpanKindConsumer))
+		message.End()
+		_, job := marks.StartJob(ctx, "nightly")
+		job.End()
+		table := stored(pl).Routes()
+		requests, _ := table.TotalOf(false, routes.SinceStart)
+		others, _ := table.TotalOf(true, routes.SinceStart)
+		all, _ := table.Total(local.Request, routes.SinceStart)
+		if requests.Count != 1 || others.Count != 2 || all.Count != 3 {
+			t.Errorf("%d requests and %d messages and jobs of %d, want 1 and 2 of 3", requests.Count, others.Count, all.Count)
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/internal/blackbox"
 	"github.com/perfline/perfline/internal/environ"
 	"github.com/perfline/perfline/internal/otlp"
 	"github.com/perfline/perfline/internal/permission"
@@ -69,6 +70,9 @@ func (c Config) check() error {
 		case f.value > f.most:
 			return fmt.Errorf("%s %d: must be %d or less", f.name, f.value, f.most)
 		}
+	}
+	if err := blackbox.Unsupported(); err != nil && c.BlackBox != "" {
+		return fmt.Errorf("field BlackBox %q: must be empty: %w", c.BlackBox, err)
 	}
 	if err := c.Keep.Check(); err != nil {
 		return fmt.Errorf("field Keep: %w", err)

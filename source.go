@@ -24,6 +24,7 @@ type Source interface {
 	Runtime() *Runtime            // nil without a history
 	Counts() []exporter.Count
 	LastMinute() *profile.Trace // nil without a continuous profiler
+	Deaths() *Deaths            // nil without a black box
 
 	setup() setup.Start
 }

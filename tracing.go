@@ -41,6 +41,7 @@ func (t *tracing) global() trace.TracerProvider {
 func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *destinations,
 	vars *environ.Reader) *tracing {
 	logLimits := bridge.LogLimits(spanconfig.ReadLogLimits(vars))
+	to.explain(c)
 	if c.TracerProvider != nil {
 		return joinTracing(c, res, logs, &logLimits, to)
 	}
@@ -48,23 +49,20 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 	p := bridge.TracerProviderConfig{
 		Timeline: c.Timeline, Sampler: sampler, Limits: &limits, Resource: res,
 		Recorders: []bridge.Output{to.recent},
-		Keep:      &c.Keep, Marks: c.Marks, Logs: logs, LogLimits: &logLimits,
+		Keep:      &c.Keep, OnSlow: to.onSlow,
+		Marks: c.Marks, Logs: logs, LogLimits: &logLimits,
 	}
-	if to.encoded != nil {
-		p.Exporters = []bridge.Output{to.encoded}
+	if to.spool != nil {
+		p.Recorders = append(p.Recorders, to.spool)
 	}
-	var annotates *annotator
-	if c.Waits != nil && len(p.Exporters) > 0 {
-		annotates = newAnnotator(p.Exporters[0], c.Waits)
-		p.Exporters[0], p.OnSlow = annotates, annotates.onSlow
-	} else if c.Waits != nil {
-		p.OnSlow = func(root bridge.Root, _ bool) { c.Waits.Slow(root) }
+	if to.output != nil {
+		p.Exporters = []bridge.Output{to.output}
 	}
 	if to.snapshot != nil {
 		p.Processors = []sdktrace.SpanProcessor{to.snapshot}
 	}
 	provider := bridge.NewTracerProvider(p)
-	t := &tracing{provider: provider, annotator: annotates, stats: provider.Stats,
+	t := &tracing{provider: provider, annotator: to.annotator, stats: provider.Stats,
 		flush: provider.ForceFlush, shutdown: provider.Shutdown}
 	if !c.Keep.Off {
 		t.requests = provider.RequestCounts
@@ -76,20 +74,55 @@ func startTracing(c Config, res *resource.Resource, logs bridge.LogOutput, to *d
 // that provider, or "". OpenTelemetry's tracers forward to the first provider of the process for
 // ever.
 func warnOfEarlier(c Config, earlier trace.TracerProvider) (name string) {
-	const initial = "go.opentelemetry.io/otel/internal/global"
-	switch of := reflect.Indirect(reflect.ValueOf(earlier)); {
-	case !of.IsValid(), of.Type().PkgPath() == initial,
-		earlier == trace.TracerProvider(c.TracerProvider):
+	if earlier == trace.TracerProvider(c.TracerProvider) || !isForeign(earlier) {
 		return ""
-	}
-	switch earlier.(type) {
-	case *bridge.TracerProvider, *spanlabels.TracerProvider:
-		return "" // of an earlier Start
 	}
 	name = fmt.Sprintf("%T", earlier)
 	c.Logger.Warn("perfline: the program set a tracer provider before perfline.Start: tracers that packages made before Start use that provider; call perfline.Start first, or set Config.TracerProvider",
 		"provider", name)
 	return name
+}
+
+// isForeign reports whether p is neither OpenTelemetry's initial provider nor the provider of a
+// Start.
+func isForeign(p trace.TracerProvider) bool {
+	const initial = "go.opentelemetry.io/otel/internal/global"
+	switch p.(type) {
+	case *bridge.TracerProvider, *spanlabels.TracerProvider:
+		return false
+	}
+	of := reflect.Indirect(reflect.ValueOf(p))
+	return of.IsValid() && of.Type().PkgPath() != initial
+}
+
+// replacedBy returns the type of the global provider now, or "" if spans of the global provider may
+// reach t.
+func (t *tracing) replacedBy(now trace.TracerProvider) string {
+	if now == t.provider || !isForeign(now) || t.isIn(reflect.ValueOf(now)) {
+		return ""
+	}
+	return fmt.Sprintf("%T", now)
+}
+
+// isIn reports whether a wrapper contains the provider of t in a field.
+func (t *tracing) isIn(wrapper reflect.Value) bool {
+	of := reflect.Indirect(wrapper)
+	if of.Kind() != reflect.Struct {
+		return false
+	}
+	own := reflect.ValueOf(t.provider).Pointer()
+	global := reflect.ValueOf(t.global()).Pointer()
+	for i := range of.NumField() {
+		field := of.Field(i)
+		if field.Kind() == reflect.Interface {
+			field = field.Elem()
+		}
+		if field.Kind() == reflect.Pointer &&
+			(field.Pointer() == own || field.Pointer() == global) {
+			return true
+		}
+	}
+	return false
 }
 
 // joinTracing adds processors to the program's provider. Shutdown removes the processors, and the

@@ -12,7 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
-	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline"
@@ -24,7 +24,7 @@ import (
 // requests in memory and the timeline, and Shutdown removes them again. The provider goes on.
 func TestStartJoinsAProvider(t *testing.T) {
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off") // for a provider that Start makes
-	var requests collectorpb.ExportTraceServiceRequest
+	var requests tracepb.TracesData
 	var bodies atomic.Int32
 	sender := senderFunc(func(_ context.Context, body []byte) exporter.Answer {
 		bodies.Add(1)
@@ -109,7 +109,7 @@ func (f senderFunc) Send(ctx context.Context, body []byte) exporter.Answer { ret
 func TestJoinedProviderIsShutDownFirst(t *testing.T) {
 	var spans atomic.Int32
 	sender := senderFunc(func(_ context.Context, body []byte) exporter.Answer {
-		var request collectorpb.ExportTraceServiceRequest
+		var request tracepb.TracesData
 		if err := proto.Unmarshal(body, &request); err != nil {
 			t.Error(err)
 		}

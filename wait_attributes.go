@@ -25,7 +25,8 @@ import (
 type annotator struct {
 	next     bridge.Output
 	recorder waits.Recorder
-	stop     func() // ends the recorder's calls of receive
+	box      *spoolOutput // keeps the delayed spans; may be nil
+	stop     func()       // ends the recorder's calls of receive
 
 	pending atomic.Int32 // the number of traces: without any, spans pass without a lock
 	// passing is locked for reading while annotated spans pass. A flush locks passing for writing.
@@ -39,10 +40,11 @@ type annotator struct {
 
 // A waitingTrace holds the delayed spans of a trace with slow requests.
 type waitingTrace struct {
-	roots   []waitingRoot
-	results []*waits.Request
-	spans   []bridge.Spans
-	timer   *time.Timer // ends the delay
+	roots    []waitingRoot
+	results  []*waits.Request
+	spans    []bridge.Spans
+	receipts []uint64    // of spans in the black box
+	timer    *time.Timer // ends the delay
 }
 
 // A waitingRoot is the local root of a slow request. Its spans arrive before the result or after.
@@ -80,8 +82,9 @@ const (
 var _ bridge.Output = (*annotator)(nil)
 
 // newAnnotator returns an output before next. The caller shuts it down.
-func newAnnotator(next bridge.Output, recorder waits.Recorder) *annotator {
-	a := &annotator{next: next, recorder: recorder, traces: map[trace.TraceID]*waitingTrace{}}
+func newAnnotator(next bridge.Output, recorder waits.Recorder, box *spoolOutput) *annotator {
+	a := &annotator{next: next, recorder: recorder, box: box,
+		traces: map[trace.TraceID]*waitingTrace{}}
 	a.stop = recorder.Watch(a.receive)
 	return a
 }
@@ -218,6 +221,7 @@ func (a *annotator) pass(t *waitingTrace) {
 		}
 	}
 	a.next.Accept(t.spans)
+	a.box.done(t.receipts)
 }
 
 func (a *annotator) Accept(all []bridge.Spans) {
@@ -260,6 +264,7 @@ func (a *annotator) hold(all []bridge.Spans) (others []bridge.Spans, complete []
 			continue
 		}
 		t.spans = append(t.spans, s.Clone())
+		t.receipts = append(t.receipts, a.box.hold(&s))
 		a.bytes += len(s.Bytes)
 	}
 	for _, id := range arrived {

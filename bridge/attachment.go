@@ -30,8 +30,9 @@ type attachment struct {
 	tracer   func() trace.Tracer // makes measures under no local span
 	timeline *record.Timeline    // counts panics
 	stats    counters
-	logs     *markLogs     // nil without log records
-	requests *requestTable // nil unless a Processor attached
+	logs     *markLogs      // nil without log records
+	requests *requestTable  // nil unless a Processor attached
+	mirrored *mirroredTable // likewise
 	last     atomic.Pointer[sdkTracer]
 }
 
@@ -143,6 +144,9 @@ func (a *attachment) Mark(active any, name string, at time.Time, attrs []slog.At
 	})
 	if event {
 		a.stats[markEvents].Add(1)
+		if a.mirrored != nil && a.timeline.Mirrored() {
+			a.mirrorMark(sc, name, at, attrs)
+		}
 	}
 	switch {
 	case a.logs.makesRecord(sc, event):

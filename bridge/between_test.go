@@ -169,6 +169,38 @@ func TestSpansBetweenInAKeptRequest(t *testing.T) {
 	}
 }
 
+// Other instrumentation reads the headers of a request again. Its span is under the caller, as with the SDK, and in the request.
+func TestCallerReadAgain(t *testing.T) {
+	r := newRig(t, bothproviders.Perfline, bothproviders.Options{Sampler: never, Keep: &bridge.KeepPolicy{}})
+	caller := trace.ContextWithRemoteSpanContext(r.ctx, remoteSpan(1))
+	ctx, root := r.tracer.Start(caller, "request", trace.WithSpanKind(trace.SpanKindServer))
+	again := trace.ContextWithRemoteSpanContext(ctx, remoteSpan(1))
+	marks.Mark(again, "mark")
+	_, child := r.tracer.Start(again, "child")
+	child.End()
+	root.SetStatus(codes.Error, "failed")
+	root.End()
+	r.flush(t)
+	if got := events(r.got.one(t, "request")); !slices.Equal(got, []string{"mark"}) {
+		t.Errorf("the request has the marks %q", got)
+	}
+	if got := r.got.one(t, "child").Parent(); got.SpanID() != remoteSpan(1).SpanID() || !got.IsRemote() {
+		t.Errorf("the child is under %+v, want the caller", got)
+	}
+}
+
+// A caller with other flags has not sent the headers of the request.
+func TestCallerWithOtherFlags(t *testing.T) {
+	r := newRig(t, bothproviders.Perfline, bothproviders.Options{})
+	ctx, root := r.tracer.Start(trace.ContextWithRemoteSpanContext(r.ctx, remoteSpan(1)), "request", trace.WithSpanKind(trace.SpanKindServer))
+	marks.Mark(trace.ContextWithRemoteSpanContext(ctx, remoteSpan(0)), "mark")
+	root.End()
+	r.flush(t)
+	if got := events(r.got.one(t, "request")); len(got) != 0 {
+		t.Errorf("the request has the marks %q", got)
+	}
+}
+
 // A program leaves its request: with no span, with a span of another process, with another timeline, and with a job. What follows is not the
 // request's, also below a span of another provider.
 func TestBelowAnotherProviderOutsideTheRequest(t *testing.T) {

@@ -54,3 +54,21 @@ func TestCallIntoTheProcessCountsOnce(t *testing.T) {
 		})
 	}
 }
+
+// Calls that are forgotten because too many are open are counted.
+func TestForgottenCalls(t *testing.T) {
+	const many = 100_000 // more than can be remembered
+	p := bridge.NewTracerProvider(bridge.TracerProviderConfig{})
+	defer func() { _ = p.Shutdown(t.Context()) }()
+	tracer := p.Tracer("test")
+	first, count := 0, func() int { return int(p.RequestCounts()["forgotten_calls"]) }
+	for n := range many {
+		tracer.Start(t.Context(), "call", trace.WithSpanKind(trace.SpanKindClient))
+		if n == 0 {
+			first = count()
+		}
+	}
+	if last := count(); first != 0 || last < many/2 || last >= many {
+		t.Errorf("%d calls are forgotten after the first call and %d after %d, want 0 and most", first, last, many)
+	}
+}

@@ -262,7 +262,7 @@ func TestForeignSpanOfAnotherTime(t *testing.T) {
 	})
 }
 
-// A context may contain a span context without a span. A measure is then a child of that span context.
+// A context may contain the ids of a span without the span. A measure is then a child of these ids.
 func TestMeasureUnderASpanContext(t *testing.T) {
 	tl := observer.NewTimeline(observer.TimelineOptions{})
 	tp := sdktrace.NewTracerProvider()

@@ -77,6 +77,7 @@ type encoder struct {
 	measureIDs       []trace.SpanID // by item, if spans are encoded twice; else empty
 	exportsUnsampled bool           // the exporters receive the kept unit, which is not sampled
 	refused          uint32         // entries without room in the undecided journal
+	open             bool           // the unit is open
 }
 
 // A spanGroup identifies spans of a unit with the same resource, scope and sampling decision.
@@ -116,7 +117,7 @@ func (p *TracerProvider) accept(outputs []Output, spans []Spans) {
 // events, add encodes the part twice: with marks as events for the recorders, and without for the
 // exporters.
 func (s *encoder) add(p *TracerProvider, finished *record.Finished) {
-	s.exportsUnsampled, s.refused = false, 0
+	s.exportsUnsampled, s.refused, s.open = false, 0, finished.Open()
 	if u := finished.Unit(); u != nil && u.Tentative() {
 		s.exportsUnsampled, s.refused = u.Exported(), finished.Refused()
 	}
@@ -236,6 +237,9 @@ func (s *encoder) encodeGroup(p *TracerProvider, finished *record.Finished, firs
 // emit appends the spans in s.bytes to the lists of the outputs.
 func (s *encoder) emit(group spanGroup, spans otlpenc.Spans) {
 	spans.Bytes = s.bytes
+	if s.open {
+		spans = spans.WithOpenRoot()
+	}
 	spans = s.writer.Spans(spans)
 	if s.toRecorders {
 		s.recorded = append(s.recorded, Spans(spans))

@@ -181,6 +181,9 @@ func (j *journalJudge) operation() {
 // start starts a span, perhaps of another provider, or under a remote span.
 func (j *journalJudge) start(under int) {
 	kind, name := j.Below(8), j.name("span")
+	caller := func(flags trace.TraceFlags) trace.SpanContext { // each another one: a request's own caller read again is TestCallerReadAgain's
+		return remoteSpan(flags).WithSpanID(trace.SpanID{2, byte(j.n >> 8), byte(j.n)})
+	}
 	j.both(func(s *journalSide) {
 		ctx, tracer := s.contexts[under], s.tracer
 		var options []trace.SpanStartOption
@@ -191,9 +194,9 @@ func (j *journalJudge) start(under int) {
 		case 0:
 			options = append(options, trace.WithNewRoot())
 		case 1:
-			ctx = trace.ContextWithRemoteSpanContext(ctx, remoteSpan(trace.FlagsSampled))
+			ctx = trace.ContextWithRemoteSpanContext(ctx, caller(trace.FlagsSampled))
 		case 2:
-			ctx = trace.ContextWithRemoteSpanContext(ctx, remoteSpan(0))
+			ctx = trace.ContextWithRemoteSpanContext(ctx, caller(0))
 		case 3:
 			if j.keeps { // the SDK's provider has other rules: TestAnotherProvidersSpanInBetween
 				tracer = s.foreign.Tracer("foreign")
@@ -262,7 +265,7 @@ func (j *journalJudge) compare() {
 		if err := s.provider.Shutdown(context.Background()); err != nil {
 			j.t.Error(err)
 		}
-		names := map[trace.SpanID]string{remoteSpan(0).SpanID(): "remote"}
+		names := map[trace.SpanID]string{}
 		for _, span := range append(s.got.all(), liveSpans(s)...) {
 			names[span.SpanContext().SpanID()] = span.Name()
 		}
@@ -308,8 +311,11 @@ func liveSpans(s *journalSide) (all []sdktrace.ReadOnlySpan) {
 
 func journalText(s sdktrace.ReadOnlySpan, names map[trace.SpanID]string) string {
 	parent := "no span"
-	if s.Parent().SpanID().IsValid() {
-		parent = names[s.Parent().SpanID()]
+	switch id := s.Parent().SpanID(); {
+	case s.Parent().IsRemote():
+		parent = id.String()
+	case id.IsValid():
+		parent = names[id]
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s under %s of %s, kind %d, flags %s, status %v, from %v to %v, %s, dropped %d\n", s.Name(), parent, s.InstrumentationScope().Name, s.SpanKind(),

@@ -24,7 +24,8 @@ import (
 //
 //   - chosen: the program called marks.Keep.
 //   - failed: the local root has the status Error. A request answered with 5xx has this status.
-//   - slow: the duration of the request reached the threshold. Streams are never slow.
+//   - slow: the duration of the request reached the threshold. Streams are never slow. The
+//     policy keeps no inner request for this reason: see [Root].
 //   - error_inside: a span under the local root has the status Error. The program may have handled
 //     this error. Such requests have a ceiling of their own, and are not exported.
 //   - share: the policy keeps a random share of all other requests.
@@ -104,6 +105,9 @@ func (s *recordedSpan) classify() {
 	d := s.readDetails()
 	job := d.job || otlpenc.HasTrue(s.attributes, record.JobKey)
 	stream := d.stream || otlpenc.HasTrue(s.attributes, record.StreamKey)
+	if u := s.unit.Load(); u != nil && u.Stream.Load() {
+		stream = true
+	}
 	s.class = local.ClassOf(trace.SpanKind(s.kind), s.name, job, stream)
 	if s.inner && s.class == local.Request {
 		s.class = local.Inner
@@ -114,7 +118,8 @@ func (s *recordedSpan) classify() {
 func (s *recordedSpan) asRoot() local.Root {
 	return local.Root{
 		TraceID: s.spanContext.TraceID(), SpanID: s.spanContext.SpanID(), Name: s.name,
-		Class: s.class, Start: s.startTime, End: s.endTime, Failed: s.failed(), Keep: s.keep,
+		Class: s.class, Message: trace.SpanKind(s.kind) != trace.SpanKindServer,
+		Start: s.startTime, End: s.endTime, Failed: s.failed(), Keep: s.keep,
 	}
 }
 
@@ -150,7 +155,7 @@ func (s *recordedSpan) applyKeepPolicy(unit *record.Unit) {
 	s.mu.Unlock()
 	if d.Slow && p.onSlow != nil && (s.sampled || d.Reason != local.NotKept) {
 		end := s.asRoot()
-		root, exported := publicRoot(&end), s.sampled || s.exportsKept()
+		root, exported := publicRoot(&end), s.sampled || s.exportsKept(s.keep)
 		p.timeline.Try("OnSlow", func() { p.onSlow(root, exported) })
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
-	collogspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
@@ -49,7 +48,7 @@ func (o *logRecords) AcceptLogs(r bridge.Records) {
 		o.late += r.Count
 		return
 	}
-	var request collogspb.ExportLogsServiceRequest
+	var request logspb.LogsData
 	if err := proto.Unmarshal(otlpenc.AppendRequest(nil, []otlpenc.Records{otlpenc.Records(r)}), &request); err != nil {
 		o.err = err
 		return

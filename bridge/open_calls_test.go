@@ -17,17 +17,19 @@ func TestOpenCalls(t *testing.T) {
 			return id
 		}
 		var calls openCalls
-		open, peak := map[int]bool{}, 0
+		open, peak, replaced := map[int]bool{}, 0, 0
 		for _, n := range rapid.SliceOf(rapid.IntRange(0, 15)).Draw(t, "calls") {
 			if open[n] {
 				calls.remove(id(n))
 				delete(open, n)
 			} else {
-				calls.add(id(n))
+				if calls.add(id(n)) {
+					replaced++
+				}
 				open[n] = true
 			}
 			if peak = max(peak, len(open)); len(open) == 0 {
-				peak = 0
+				peak, replaced = 0, 0
 			}
 			known := 0
 			for n := range 16 {
@@ -37,6 +39,9 @@ func TestOpenCalls(t *testing.T) {
 				case has:
 					known++
 				}
+			}
+			if known < len(open)-replaced {
+				t.Fatalf("%d of %d calls are known, and only %d were counted as forgotten", known, len(open), replaced)
 			}
 			if peak <= 2 && known < len(open) {
 				t.Fatalf("%d of %d calls are known", known, len(open))

@@ -15,10 +15,11 @@ import (
 )
 
 var (
-	_ record.Active = (*recordedSpan)(nil)
-	_ record.Active = (*droppedSpan)(nil)
-	_ record.Span   = (*recordedSpan)(nil)
-	_ record.Opened = (*openedMeasure)(nil)
+	_ record.Active   = (*recordedSpan)(nil)
+	_ record.Active   = (*droppedSpan)(nil)
+	_ record.Span     = (*recordedSpan)(nil)
+	_ record.Mirrored = (*recordedSpan)(nil)
+	_ record.Opened   = (*openedMeasure)(nil)
 )
 
 // Place implements [record.Active]. The unit's journal stores marks and measures. Place bypasses
@@ -169,7 +170,8 @@ func (o *openedMeasure) End(at time.Time, _ []slog.Attr) record.Span {
 	if !s.markEnded(at) {
 		return nil
 	}
-	s.applyKeepPolicy(s.unit.Load())
+	unit := s.unit.Load()
+	s.applyKeepPolicy(unit)
 	s.tracer.provider.onEnd(s) // processors that were registered after the start
 	return s
 }

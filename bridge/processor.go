@@ -57,6 +57,8 @@ type Processor struct {
 	detach     func()
 	provider   atomic.Pointer[trace.TracerProvider]
 	stopped    atomic.Bool
+	traced     underway.Table[tracedSpan] // for the execution trace
+	traces     atomic.Bool                // traced has had a span
 }
 
 // A requestTable contains the open spans of requests. All processors of a timeline share one table,
@@ -97,7 +99,7 @@ func NewProcessor(c ProcessorConfig) *Processor {
 	if c.TracerProvider != nil {
 		p.provider.Store(&c.TracerProvider)
 	}
-	p.attachment.requests = requestsOf(p.timeline)
+	p.attachment.requests, p.attachment.mirrored = requestsOf(p.timeline), &mirroredTable{}
 	p.detach = p.attachment.attach(p.timeline)
 	return p
 }
@@ -119,13 +121,12 @@ func (p *Processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 		return
 	}
 	own, ok := s.(*recordedSpan)
-	// a recordedSpan writes to the execution trace itself; the SDK has already made a task
+	// a recordedSpan writes to the execution trace itself
 	if !ok && tracelog.Enabled() {
-		if above := s.Parent(); above.IsValid() && !above.IsRemote() {
-			tracelog.Start(parent, s.SpanContext().SpanID(), s.Name())
-		} else {
-			tracelog.Root(parent, s.SpanContext(), above.SpanID(), s.Name())
-		}
+		p.traceStart(s)
+	}
+	if !ok && p.timeline.Mirrored() {
+		p.mirrorStart(s)
 	}
 	if s.InstrumentationScope().Name == scope.Name ||
 		ok && own.tracer.provider.timeline == p.timeline { // the unit makes the entry
@@ -141,8 +142,11 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if p.stopped.Load() {
 		return
 	}
-	if _, own := s.(endedSpan); !own && tracelog.Enabled() {
-		tracelog.End(s.SpanContext().SpanID(), s.Name())
+	if _, own := s.(endedSpan); !own && p.traces.Load() {
+		p.traceEnd(s)
+	}
+	if p.timeline.Mirrored() {
+		p.mirrorEnd(s)
 	}
 	if s.InstrumentationScope().Name == scope.Name {
 		return
@@ -167,6 +171,8 @@ func (p *Processor) Shutdown(context.Context) error {
 		if p.attachment.requests.users.Add(-1) == 0 {
 			p.attachment.requests.TakeAll()
 		}
+		p.traced.TakeAll()
+		p.attachment.mirrored.freeAll()
 	}
 	return nil
 }

@@ -84,7 +84,8 @@ type TracerProviderConfig struct {
 	// OnSlow, when set, is called for each request that Keep classifies as slow, if the request is
 	// sampled or kept. exported reports whether the exporters will receive the request. OnSlow must
 	// not block, because the caller is the goroutine that ended the local root. OnSlow is called
-	// before the hand-over of the spans. OnSlow changes the default of KeepPolicy.Factor.
+	// before the hand-over of the spans. Inner requests are included: see Root.Class.
+	// OnSlow changes the default of KeepPolicy.Factor.
 	OnSlow func(_ Root, exported bool)
 
 	// Processors are called on the goroutine that starts or ends a span. Processors receive the
@@ -220,8 +221,9 @@ func routesOf(recorders []Output) *routes.Table {
 }
 
 // A strayCounter counts queries, calls and messages that start in a context without a span, by the
-// place on the caller's stack: requests.Recent.
+// place on the caller's stack: requests.Recent. NoteRequest says that a request starts.
 type strayCounter interface {
+	NoteRequest()
 	NoteStray(name, scope string, kind trace.SpanKind, attrs []attribute.KeyValue)
 }
 
@@ -481,6 +483,8 @@ func (p *TracerProvider) Stats() Stats {
 //     roots of their instrumentation scope never end
 //   - "refused": marks, measures and spans that were dropped before the decision, because memory
 //     was full. This count includes all providers of the timeline.
+//   - "forgotten_calls": open client spans that other client spans replaced, because too many were
+//     open. A request that such a span sends to this process counts as a request of its own.
 //
 // The map is the caller's.
 func (p *TracerProvider) RequestCounts() map[string]uint64 {

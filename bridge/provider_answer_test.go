@@ -27,6 +27,8 @@ func (q *servedRequest) TellAnswer(f *serving.Facts) {
 	}
 }
 
+func (namesForm) Path(*serving.Facts) string { return "" }
+
 func (namesForm) Request(f *serving.Facts, to serving.AttributeSink) {
 	serving.Text(to, "request", f.Texts[0])
 }

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -308,7 +308,7 @@ func (j *judge) flush(i int) {
 
 func (j *judge) compareRequests(what string, all []bridge.Spans, spans []sdktrace.ReadOnlySpan) {
 	j.t.Helper()
-	got := &collector.ExportTraceServiceRequest{}
+	got := &tracepb.TracesData{}
 	if err := proto.Unmarshal(otlpenc.AppendRequest(nil, inside(all)), got); err != nil {
 		j.fatalf("the request of %s spans: %v", what, err)
 	}

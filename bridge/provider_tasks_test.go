@@ -6,7 +6,9 @@ import (
 	"fmt"
 	rt "runtime/trace"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -91,7 +93,7 @@ func TestProviderTaskEnds(t *testing.T) {
 	})
 }
 
-// A root with a parent elsewhere notes the parent, under perfline's provider and beside the SDK's.
+// A root with a parent elsewhere notes the parent at the start and at the end, under perfline's provider and beside the SDK's.
 func TestTracesHaveTheParentsOfRoots(t *testing.T) {
 	parent := trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{0xab}, SpanID: trace.SpanID{0xcd, 7: 0xef}, TraceFlags: trace.FlagsSampled,
@@ -114,8 +116,53 @@ func TestTracesHaveTheParentsOfRoots(t *testing.T) {
 			alone.End()
 		})
 		note := fmt.Sprintf("%v %v %v GET /called", called.SpanContext().SpanID(), parent.TraceID(), parent.SpanID())
-		if !strings.Contains(written, "perfline.called") || !strings.Contains(written, note) || strings.Contains(written, "0000000000000000 GET /alone") {
+		if !strings.Contains(written, "perfline.called") || !strings.Contains(written, "perfline.answered") || !strings.Contains(written, note) || strings.Contains(written, "0000000000000000 GET /alone") {
 			t.Errorf("%s: the execution trace lacks %q, or has a parent of GET /alone", name, note)
+		}
+	}
+}
+
+// Beside the SDK, which makes a task for each span, the note of a span on another goroutine names the local root. A span
+// on its parent's goroutine is an inner span.
+func TestTracesHaveTheRootsOfSDKSpans(t *testing.T) {
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{
+		Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+	})))
+	t.Cleanup(func() { _ = provider.Shutdown(context.Background()) })
+	tracer := provider.Tracer("test")
+	span := func(ctx context.Context, name string, start time.Duration, do func(context.Context)) (id trace.SpanID) {
+		ctx, s := tracer.Start(ctx, name, trace.WithTimestamp(time.Now().Add(start)))
+		do(ctx)
+		s.End()
+		return s.SpanContext().SpanID()
+	}
+	elsewhere := func(f func()) {
+		var group sync.WaitGroup
+		group.Go(f)
+		group.Wait()
+	}
+	none := func(context.Context) {}
+	const later, earlier = time.Hour, -time.Hour // a late note makes a span an inner one
+	var root trace.SpanID
+	written := executionTrace(t, func() {
+		root = span(t.Context(), "root", later, func(ctx context.Context) {
+			elsewhere(func() {
+				span(ctx, "other", later, func(ctx context.Context) {
+					span(ctx, "inside", earlier, func(ctx context.Context) {
+						elsewhere(func() { span(ctx, "below", later, none) })
+					})
+				})
+			})
+		})
+	})
+	for _, note := range []string{"perfline.within", fmt.Sprintf("%v other", root), fmt.Sprintf("%v below", root), "perfline.inner"} {
+		if !strings.Contains(written, note) {
+			t.Errorf("the execution trace lacks %q", note)
+		}
+	}
+	for _, note := range []string{"perfline.start", fmt.Sprintf("%v inside", root)} {
+		if strings.Contains(written, note) {
+			t.Errorf("the execution trace has %q", note)
 		}
 	}
 }

@@ -75,6 +75,8 @@ type spanDetails struct {
 	links  ring[sdktrace.Link]
 	task   *rt.Task // of a local root, while the execution tracer runs
 
+	taskContext context.Context //nolint:containedctx // has the task
+
 	parentState trace.TraceState // see parentContext
 	stream, job bool             // dropped attributes say that the root is a stream or a job
 }
@@ -137,10 +139,15 @@ func (s *recordedSpan) failed() bool { return s.status.Code == codes.Error }
 func (s *recordedSpan) TracerProvider() trace.TracerProvider { return s.tracer.provider }
 
 func (s *recordedSpan) SetName(name string) {
+	name = record.Name(name)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.isOpen() {
-		s.name = record.Name(name)
+	open := s.isOpen()
+	if open {
+		s.name = name
+	}
+	s.mu.Unlock()
+	if u := s.unit.Load(); open && s.root && u != nil && u.Mirrored() {
+		u.MirrorRoute(routeOf(name, nil))
 	}
 }
 
@@ -232,6 +239,9 @@ func (s *recordedSpan) end(at time.Time) {
 		s.tracer.provider.calls.remove(s.spanContext.SpanID())
 	}
 	unit := s.unit.Load()
+	if s.root && unit != nil && unit.Mirrored() {
+		s.mirrorEnd(unit)
+	}
 	if s.applyKeepPolicy(unit); s.tentative && s.root {
 		s.endTentative()
 		return
@@ -259,17 +269,18 @@ func (s *recordedSpan) endTentative() {
 			unit.Discard(s)
 		}
 		p.dropped.Add(s.asRoot(), p.decisionCounter(s))
-	case s.exportsKept():
+	case s.exportsKept(s.keep):
 		s.Unit().Export(s)
 	default:
 		s.Unit().End(s)
 	}
 }
 
-// exportsKept reports whether exporters receive the request of a local root if the policy keeps it.
-func (s *recordedSpan) exportsKept() bool {
+// exportsKept reports whether exporters receive the request of a local root if the policy keeps it
+// for a reason.
+func (s *recordedSpan) exportsKept(reason local.KeepReason) bool {
 	p := s.tracer.provider
-	return p.keeper.Exports(s.keep) && len(p.exporters) > 0 && !s.parent.foreignTrace
+	return p.keeper.Exports(reason) && len(p.exporters) > 0 && !s.parent.foreignTrace
 }
 
 // markEnded ends the span without its unit and without the processors. markEnded returns false if
@@ -288,16 +299,20 @@ func (s *recordedSpan) markEnded(at time.Time) bool {
 	}
 	name := s.name
 	var task *rt.Task
+	ctx := context.Background()
 	if d := s.details; d != nil {
 		d.events.unroll()
 		d.links.unroll()
-		task, d.task = d.task, nil
+		if d.task != nil {
+			task, ctx = d.task, d.taskContext
+			d.task, d.taskContext = nil, nil
+		}
 	}
 	s.mu.Unlock()
 
 	s.label.End(name)
 	if tracelog.Enabled() {
-		s.traceEnd(name)
+		s.traceEnd(ctx, name)
 	}
 	if task != nil {
 		task.End()

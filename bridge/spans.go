@@ -105,7 +105,9 @@ type Root struct {
 	//
 	//   - "request": a unit of work with a definite end. The local root is a span of kind server or
 	//     consumer, or a job of marks.StartJob.
-	//   - "stream": a request that lasts until the client leaves.
+	//   - "stream": a request that becomes a websocket or another protocol, or a request with a
+	//     response that lasts until the client leaves: see bridgehttp.SetStream. The handler may
+	//     return earlier.
 	//   - "inner": a request that an open client span of the same provider sent. An example is the
 	//     request of a gateway to its own process. An inner request is a part of the caller's
 	//     request, and does not count as load.

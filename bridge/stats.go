@@ -60,6 +60,7 @@ const (
 	requestsInsideOverCeiling
 	requestsUntracked
 	requestsExported
+	callsForgotten
 	requestsByReason // and one counter for each further local.KeepReason; local.NotKept is "other"
 	counterCount     = requestsByReason + int(local.KeepReasons)
 )
@@ -110,6 +111,7 @@ func (c *counters) readRequests(t *record.Timeline) map[string]uint64 {
 		"untracked":                 c[requestsUntracked].Load(),
 		"exported":                  c[requestsExported].Load(),
 		"refused":                   t.UnitStats().Refused,
+		"forgotten_calls":           c[callsForgotten].Load(),
 	}
 	for reason := local.NotKept + 1; reason < local.KeepReasons; reason++ {
 		n[reason.String()] = c[requestsByReason+int(reason)].Load()

@@ -66,9 +66,13 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 	name = record.Name(name)
 	active, between := t.provider.activeSpan(ctx)
 	parent, unit, droppedRoot := t.parent(active, between, cfg)
-	if t.provider.strays != nil && unit == nil && droppedRoot == nil && !parent.IsValid() &&
-		!cfg.newRoot {
-		t.provider.strays.NoteStray(name, t.scope.Name, cfg.kind, cfg.attributes)
+	if t.provider.strays != nil && unit == nil && droppedRoot == nil {
+		switch {
+		case cfg.kind == trace.SpanKindServer || cfg.kind == trace.SpanKindConsumer:
+			t.provider.strays.NoteRequest()
+		case !parent.IsValid() && !cfg.newRoot:
+			t.provider.strays.NoteStray(name, t.scope.Name, cfg.kind, cfg.attributes)
+		}
 	}
 	foreignTrace := !cfg.newRoot && hasForeignTrace(active)
 	samplingCtx := ctx
@@ -125,12 +129,18 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 	s.unit.Store(unit)
 	switch {
 	case cfg.kind == trace.SpanKindClient:
-		t.provider.calls.add(sc.SpanID())
+		if t.provider.calls.add(sc.SpanID()) {
+			t.provider.attachment.stats[callsForgotten].Add(1)
+		}
 	case cfg.kind == trace.SpanKindServer && s.root:
 		s.inner = t.provider.calls.has(parent.SpanID())
 	}
 	if tracelog.Enabled() {
-		s.goroutine = newStartGoroutine(active, cfg.time)
+		var above startGoroutine
+		if parent, ok := active.(*recordedSpan); ok {
+			above = parent.goroutine
+		}
+		s.goroutine = newStartGoroutine(above, cfg.time)
 	}
 	if s.startTime.IsZero() {
 		s.startTime = time.Now()
@@ -142,6 +152,9 @@ func (t *tracer) start(ctx context.Context, name string, cfg *spanStart) (contex
 		result.Attributes = nil
 	}
 	s.setStartAttributes(result.Attributes, cfg)
+	if t.provider.timeline.Mirrored() {
+		s.mirrorStart()
+	}
 	s.labelGoroutine(ctx, name)
 	var started context.Context = c
 	if !tentative {
@@ -172,7 +185,8 @@ func (p *TracerProvider) activeSpan(ctx context.Context) (active trace.Span,
 // spanAbove returns the innermost span of perfline's providers above active, which is a span of
 // another package. spanAbove also returns the context of active. If active is invalid, remote or of
 // another trace, the program has left the request, and spanAbove returns nil. A remote span with
-// the ids of the span above is that span: otelgrpc marks each parent as remote.
+// the ids of the span above is that span: otelgrpc marks each parent as remote. If the remote span
+// is the parent of the span above, other instrumentation has read the headers of the request again.
 func spanAbove(ctx context.Context, active trace.Span) (own trace.Span, sc trace.SpanContext) {
 	above, ok := record.ActiveAbove(ctx).(trace.Span)
 	if !ok {
@@ -183,11 +197,13 @@ func spanAbove(ctx context.Context, active trace.Span) (own trace.Span, sc trace
 	if !sc.IsValid() || sc.TraceID() != upper.TraceID() {
 		return nil, sc
 	}
-	if sc.IsRemote() {
-		if sc.SpanID() != upper.SpanID() {
-			return nil, sc
-		}
+	switch root, ok := above.(*recordedSpan); {
+	case !sc.IsRemote():
+	case sc.SpanID() == upper.SpanID():
 		sc = sc.WithRemote(false)
+	case !ok || !root.parent.remote || sc.SpanID() != root.parent.id ||
+		sc.TraceFlags() != root.parent.flags:
+		return nil, sc
 	}
 	return above, sc
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/queue"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/record/mirror"
 	"github.com/perfline/perfline/internal/within"
 )
 
@@ -24,7 +25,10 @@ type outbox struct {
 	batch   int           // maximum items of a request
 	invalid atomic.Uint64 // items that were dropped before the queue
 	sender  otlp.SendCloser
-	closed  within.Once // closes sender
+	turns   sync.Mutex    // a sender has one caller at a time
+	to      string        // the name of the receiver
+	spool   *mirror.Spool // nil without a black box
+	closed  within.Once   // closes sender
 	onRead  onread.Functions
 }
 
@@ -60,7 +64,7 @@ func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause ti
 	if err != nil {
 		return err
 	}
-	o.sender = sender
+	o.sender, o.to = sender, to
 	b := otlp.ReadBatch(vars, signal, c.QueueSize)
 	o.batch = min(b.BatchSize, max(b.QueueSize/2, 1))
 	o.queue = queue.New(queue.Config[encoded]{
@@ -68,21 +72,23 @@ func (o *outbox) open(c Config, signal otlp.Signal, what string, unknownPause ti
 		MaxCount: b.QueueSize, MaxBytes: cmp.Or(c.QueueBytes, defaultQueueBytes),
 		BatchCount: b.BatchSize, BatchBytes: batchBytes, Delay: b.Delay, Timeout: b.Timeout,
 		UnknownPause: unknownPause,
-		Release:      encoded.release,
-		Send:         queue.Encoded(appendRequest(), sender),
+		Release:      o.release,
+		Send:         queue.Encoded(appendRequest(), inTurn{o}),
 	})
 	return nil
 }
 
 // An encoded is an item of the queue: retained spans or log records of one group.
-type encoded struct{ items otlpenc.Records }
+type encoded struct {
+	items   otlpenc.Records
+	receipt uint64 // of the spool; 0 without one
+}
 
 const (
 	maxPart      = 4 << 10 // bytes of an item in the queue; a single span may be larger
 	itemOverhead = 48      // memory of an item in the queue beyond its bytes
 )
 
-func (e encoded) release()   { e.items.Release() }
 func (e encoded) Count() int { return e.items.Count }
 func (e encoded) Bytes() int { return len(e.items.Bytes) + itemOverhead }
 
@@ -120,7 +126,7 @@ func (o *outbox) append(to *[]encoded, items otlpenc.Records) *[]encoded {
 	for rest := items; len(rest.Bytes) > 0; {
 		items, rest = rest.Cut(o.batch, maxPart)
 		if n := len(*to); n == 0 || !(*to)[n-1].items.Join(items, o.batch, maxPart) {
-			*to = append(*to, encoded{items.Retain()})
+			*to = append(*to, encoded{items: items.Retain()})
 		}
 	}
 	return to
@@ -128,6 +134,9 @@ func (o *outbox) append(to *[]encoded, items otlpenc.Records) *[]encoded {
 
 // add queues a list of items, or drops items without room in the queue.
 func (o *outbox) add(batch *[]encoded) {
+	if o.spool != nil {
+		o.store(*batch)
+	}
 	o.queue.Add(*batch...)
 	clear(*batch)
 	*batch = (*batch)[:0]

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -60,7 +60,7 @@ type fickle struct {
 
 func (f *fickle) Send(ctx context.Context, body []byte) exporter.Answer {
 	var names []string
-	var request coltracepb.ExportTraceServiceRequest
+	var request tracepb.TracesData
 	if err := proto.Unmarshal(body, &request); err != nil {
 		f.t.Error(err)
 	}

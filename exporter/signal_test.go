@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/instrumentation"
-	collogspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
-	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline/bridge"
@@ -115,7 +115,7 @@ func (s *spanSender) accept(names ...string) {
 }
 
 func spanNames(body []byte) (names []string, err error) {
-	var request coltracepb.ExportTraceServiceRequest
+	var request tracepb.TracesData
 	err = proto.Unmarshal(body, &request)
 	for _, resource := range request.GetResourceSpans() {
 		for _, scope := range resource.GetScopeSpans() {
@@ -152,7 +152,7 @@ func recordsOf(group *otlpenc.Group, names ...string) bridge.Records {
 }
 
 func recordNames(body []byte) (names []string, err error) {
-	var request collogspb.ExportLogsServiceRequest
+	var request logspb.LogsData
 	err = proto.Unmarshal(body, &request)
 	for _, resource := range request.GetResourceLogs() {
 		for _, scope := range resource.GetScopeLogs() {

@@ -22,6 +22,7 @@ require (
 	github.com/grafana/pyroscope-go v1.5.0
 	github.com/moby/patternmatcher v0.6.1
 	github.com/perfline/perfline v0.1.0
+	github.com/perfline/perfline/internal/record v0.1.0
 	github.com/perfline/perfline/marks v0.1.0
 	github.com/perfline/perfline/observer v0.1.0
 	github.com/redis/go-redis/extra/redisotel/v9 v9.23.0
@@ -103,7 +104,4 @@ replace github.com/perfline/perfline/mcpserver => ../mcpserver
 
 replace github.com/perfline/perfline/internal/record => ../internal/record
 
-require (
-	github.com/perfline/perfline/internal/record v0.1.0 // indirect
-	golang.org/x/exp v0.0.0-20261113113407-e3970619a1a4 // indirect
-)
+require golang.org/x/exp v0.0.0-20261113113407-e3970619a1a4 // indirect

@@ -51,8 +51,14 @@ var experiments = []experiment{
 	},
 	{
 		name: "slow", what: "does the sentence on a slow request name the cause?",
-		long:  []string{"./slow", "./slow cost", "./slow agent"},
-		short: []string{"./slow -short", "./slow -short cost", "./slow -short agent"},
+		long: []string{"./slow", "./slow sdk", "./slow cost", "./slow agent"},
+		short: []string{"./slow -short", "./slow -short sdk", "./slow -short cost",
+			"./slow -short agent"},
+	},
+	{
+		name: "deaths", what: "services die under load, and the next start says what was open",
+		long:  []string{"./deaths"},
+		short: []string{"./deaths -short"},
 	},
 	{
 		name: "trial", what: "backends fail, each in each way and at random, and the books add up",

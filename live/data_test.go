@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perfline/perfline/internal/record/mirror"
 	"github.com/perfline/perfline/internal/runtimestats"
 
 	otelattribute "go.opentelemetry.io/otel/attribute"
@@ -37,6 +38,8 @@ var canaries = map[string]string{
 	"an error":           "canary-error",
 	"a background span":  "canary-background",
 	"a function":         "canaryFunction",
+	"a crash":            "canary-crash",
+	"an open request":    "canary-open",
 	"a cause of a wait":  "main.canaryWaited",
 }
 
@@ -48,7 +51,7 @@ func withCanaries(t *testing.T, c live.Config) (p *program, all map[string]strin
 	t.Helper()
 	p, f := withWaits(t, allowed)
 	c.Logger = slog.New(slog.DiscardHandler)
-	p.page = live.Handler(p.pl, c)
+	p.page = live.Handler(afterDeaths(p.pl, died(t, "fatal error: canary-crash\n\n", func(r *mirror.Region) { openIn(r, 1, "canary-open", "") })), c)
 	p.recording(func() {
 		p.serve("GET /items/{id}", "/items/canary-path", func(_ http.ResponseWriter, r *http.Request) {
 			span := trace.SpanFromContext(r.Context())

@@ -32,6 +32,9 @@
 //   - A click finds leaked goroutines, with Go 1.27 and if remote sessions are allowed. The page
 //     shows their number, and their stacks in modules that the policy shows. Each search collects
 //     garbage; searches are at least 10 s apart. Package pyroscope documents the risk.
+//   - With perfline.Config.BlackBox, the page shows how earlier processes of the program ended, the
+//     Go runtime's text, and the open requests. Functions of modules that the policy hides are left
+//     out. A summary includes only the kind, the process id, the time, and the number of requests.
 //   - Text of clients is shortened, and shown as text instead of markup, with codes for invisible
 //     characters. The Content-Security-Policy allows only the page's own scripts.
 //   - A GET changes nothing. A HEAD does no work.

@@ -38,7 +38,7 @@ var endpoints = []endpoint{
 		"`route`, `class`, `status`, `min` and `max` (durations with units; `max` excluded), " +
 			"`from` and `to` (of the end, in milliseconds since the epoch of Unix; `to` " +
 			"excluded), `attribute` (`key` or `key=value`), `text`: all of them optional. " +
-			"Without `class`, the answer has requests of all classes. " +
+			"Without `class`, the answer has requests, streams and inner requests. " +
 			"A value that is wrong is status 400 with `field` and `error`",
 		"the requests in memory that meet all parameters, at most 200"},
 	{"GET /data/v1/requests/{trace}/{span}", data((*handler).request), false,
@@ -75,6 +75,9 @@ var endpoints = []endpoint{
 		"the id of a session", "the routes and the files of a session"},
 	{"GET /data/v1/sessions/{id}/{format}", other("a file", (*handler).sessionFile), false,
 		"the id of a session, and a `format` of its `files`", "a session for another tool"},
+	{"GET /data/v1/deaths", data((*handler).deathReports), false,
+		"", "the reports of the [black box](blackbox.md) about earlier processes; the path of a " +
+			"request also finds their requests"},
 	{"POST /data/v1/leaks", slowData((*handler).leaks), false,
 		"", "the goroutines that leaked; the program makes a garbage collection"},
 }
@@ -105,6 +108,7 @@ var eventKinds = []eventKind{
 	anyData("counts", newEventData(func(h *handler) []view.CountRow {
 		return view.NewCountRows(h.source.Counts())
 	})),
+	anyData("deaths", newEventData((*handler).deathRows)),
 	anyData("runtime", eventData{
 		reflect.TypeFor[view.RuntimeHistory](),
 		func(h *handler, after time.Time) any {

@@ -24,7 +24,7 @@ func (h *handler) find(traceID, spanID string) (requests.Request, error) {
 	if err != nil {
 		return requests.Request{}, err
 	}
-	return h.waits.With(s), nil
+	return h.withWaits(s), nil
 }
 
 func (h *handler) snapshot(traceID, spanID string) (requests.Snapshot, error) {
@@ -46,6 +46,9 @@ func (h *handler) snapshotOf(id local.ID) (s requests.Snapshot, ok bool) {
 	}
 	if !ok {
 		s, ok = h.opened.Get(id)
+	}
+	if !ok {
+		s, ok = h.died(id)
 	}
 	return s, ok
 }

@@ -86,8 +86,8 @@ func TestGroupsOfRowsThatAreCut(t *testing.T) {
 		}
 	})
 	d := p.detail()
-	if len(d.Rows) != 512 || len(d.Groups) != 1 || len(d.Groups[0].Rows) != 511 || d.Groups[0].Count != 700 {
-		t.Errorf("got %d rows, and groups %+v, want 512 rows, and one group of 700 with 511 of them", len(d.Rows), d.Groups)
+	if len(d.Rows) != 640 || len(d.Groups) != 1 || len(d.Groups[0].Rows) != 639 || d.Groups[0].Count != 700 {
+		t.Errorf("got %d rows, and groups %+v, want 640 rows, and one group of 700 with 639 of them", len(d.Rows), d.Groups)
 	}
 	parts := 0
 	for _, part := range d.Path {

@@ -92,6 +92,7 @@ type handler struct {
 	rows          view.RowCache
 	routesCache   routesCache
 	faultsCache   faultsCache
+	deathsCache   deathsCache
 	leakFinder    leakFinder
 	servers       serve.Servers
 }

@@ -22,6 +22,7 @@ func TestHealth(t *testing.T) {
 	type phase struct {
 		columns, each, failed int
 		took                  time.Duration
+		messages              int // beside the requests, all of which fail
 	}
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -31,16 +32,20 @@ func TestHealth(t *testing.T) {
 		concerns []string
 	}{
 		{"no requests", nil, "No request ended in the last 5 minutes; nothing was lost.", []string{}},
-		{"old requests", []phase{{6, 100, 50, ms}, {40, 0, 0, 0}}, "No request ended in the last 5 minutes; nothing was lost.", []string{}},
-		{"all is well", []phase{{20, 100, 0, ms}}, "9.95 requests/s, none failed, p99 999 µs in the last 5 minutes; nothing was lost.", []string{}},
-		{"few failures", []phase{{20, 1000, 1, ms}}, "100 requests/s, 0.1 % failed, p99 999 µs in the last 5 minutes; nothing was lost.", []string{}},
-		{"errors are up", []phase{{14, 100, 1, ms}, {6, 100, 5, ms}}, "9.95 requests/s, 2.2 % failed, p99 999 µs in the last 5 minutes; nothing was lost.",
+		{"old requests", []phase{{6, 100, 50, ms, 0}, {40, 0, 0, 0, 0}}, "No request ended in the last 5 minutes; nothing was lost.", []string{}},
+		{"all is well", []phase{{20, 100, 0, ms, 0}}, "9.95 requests/s, none failed, p99 999 µs in the last 5 minutes; nothing was lost.", []string{}},
+		{"few failures", []phase{{20, 1000, 1, ms, 0}}, "100 requests/s, 0.1 % failed, p99 999 µs in the last 5 minutes; nothing was lost.", []string{}},
+		{"errors are up", []phase{{14, 100, 1, ms, 0}, {6, 100, 5, ms, 0}}, "9.95 requests/s, 2.2 % failed, p99 999 µs in the last 5 minutes; nothing was lost.",
 			[]string{"Errors are up: 5.0 % of the requests failed in the last minute, and 1.0 % in the minutes before #/?status=error"}},
-		{"many errors from the start", []phase{{3, 100, 20, ms}}, "9.68 requests/s, 20.0 % failed, p99 999 µs in the last 5 minutes; nothing was lost.",
+		{"many errors from the start", []phase{{3, 100, 20, ms, 0}}, "9.68 requests/s, 20.0 % failed, p99 999 µs in the last 5 minutes; nothing was lost.",
 			[]string{"Many errors: 20.0 % of the requests failed in the last 5 minutes #/?status=error"}},
-		{"slower", []phase{{14, 100, 0, ms}, {6, 100, 0, 8 * ms}}, "9.95 requests/s, none failed, p99 7.97 ms in the last 5 minutes; nothing was lost.",
+		{"slower", []phase{{14, 100, 0, ms, 0}, {6, 100, 0, 8 * ms, 0}}, "9.95 requests/s, none failed, p99 7.97 ms in the last 5 minutes; nothing was lost.",
 			[]string{"Requests are slower: the p99 is about 7.17 ms in the last minute, and was about 896 µs in the minutes before "}},
-		{"too few to say", []phase{{14, 5, 0, ms}, {1, 5, 4, 8 * ms}, {5, 5, 0, 8 * ms}}, "0.50 requests/s, 4.0 % failed, p99 7.97 ms in the last 5 minutes; nothing was lost.", []string{}},
+		{"messages beside requests", []phase{{20, 100, 0, 5 * ms, 10}}, "9.95 requests/s, none failed, p99 4.99 ms; 1.00 messages and jobs/s, 100.0 % failed, p99 30.0 µs in the last 5 minutes; nothing was lost.",
+			[]string{"Many errors: 100.0 % of the messages and jobs failed in the last 5 minutes #/?status=error"}},
+		{"messages alone", []phase{{20, 0, 0, 0, 200}}, "20 messages and jobs/s, 100.0 % failed, p99 30.0 µs in the last 5 minutes; nothing was lost.",
+			[]string{"Many errors: 100.0 % of the messages and jobs failed in the last 5 minutes #/?status=error"}},
+		{"too few to say", []phase{{14, 5, 0, ms, 0}, {1, 5, 4, 8 * ms, 0}, {5, 5, 0, 8 * ms, 0}}, "0.50 requests/s, 4.0 % failed, p99 7.97 ms in the last 5 minutes; nothing was lost.", []string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -51,6 +56,11 @@ func TestHealth(t *testing.T) {
 						for i := range phase.each {
 							root := ended("GET /", phase.took)
 							root.Failed = i < phase.failed
+							table.Add(root)
+						}
+						for range phase.messages {
+							root := ended("deliver", 30*time.Microsecond)
+							root.Failed, root.Message = true, true
 							table.Add(root)
 						}
 						time.Sleep(10 * time.Second)
@@ -79,7 +89,7 @@ type losing struct {
 func (l losing) Runtime() *perfline.Runtime { return (*perfline.Runtime)(l.history) }
 
 func (l losing) Counts() []exporter.Count {
-	return []exporter.Count{{Group: "g", Name: "lost", N: l.lost.Load(), Lost: true}, {Group: "g", Name: "sent", N: 100}}
+	return []exporter.Count{{Group: "g", Name: "lost", What: "spans that failed", N: l.lost.Load(), Lost: true}, {Group: "g", Name: "sent", N: 100}}
 }
 
 // Losses are a concern for five minutes, with a link to the counters. The sentence never denies them.
@@ -90,15 +100,16 @@ func TestHealthOfLosses(t *testing.T) {
 		source.history = runtimestats.Start(runtimestats.Config{Counts: source.Counts, Read: func([]metrics.Sample) {}})
 		defer source.history.Stop()
 		p := &program{t: t, page: live.Handler(source, live.Config{})}
+		time.Sleep(time.Second) // steps never coincide with a sample
 		for _, step := range []struct {
 			after           time.Duration
 			lost            uint64 // from now on
 			concern, before string
 		}{
 			{time.Minute, 0, "", "; nothing was lost"},
-			{0, 1, "perfline lost 1 record in the last 5 minutes", ""},
-			{4 * time.Minute, 20, "perfline lost 20 records in the last 5 minutes", ""},
-			{2 * time.Minute, 20, "perfline lost 19 records in the last 5 minutes", "; lost before that: 1 record"},
+			{0, 1, "perfline lost 1 record in the last 5 minutes, such as spans that failed", ""},
+			{4 * time.Minute, 20, "perfline lost 20 records in the last 5 minutes, such as spans that failed", ""},
+			{2 * time.Minute, 20, "perfline lost 19 records in the last 5 minutes, such as spans that failed", "; lost before that: 1 record"},
 			{5 * time.Minute, 20, "", "; lost before that: 20 records"},
 			{time.Hour, 21, "perfline lost 1 record in the last 5 minutes", "; lost before that: 20 records"},
 		} {
@@ -120,12 +131,56 @@ func TestHealthOfLosses(t *testing.T) {
 	})
 }
 
+// A losingTwo program lost records of two kinds.
+type losingTwo struct {
+	losing
+	profiles *atomic.Uint64
+}
+
+func (l losingTwo) Counts() []exporter.Count {
+	return append(l.losing.Counts(), exporter.Count{Group: "g", Name: "refused", What: "profiles", N: l.profiles.Load(), Lost: true})
+}
+
+// The concern names the largest loss of the last minutes. A loss that no sample of the history has yet may be of any kind.
+func TestHealthNamesTheLargestRecentLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := losingTwo{losing{quiet{recent: requests.NewRecent(requests.Config{})}, nil, new(atomic.Uint64)}, new(atomic.Uint64)}
+		source.history = runtimestats.Start(runtimestats.Config{Counts: source.Counts, Read: func([]metrics.Sample) {}})
+		defer source.history.Stop()
+		p := &program{t: t, page: live.Handler(source, live.Config{})}
+		time.Sleep(time.Minute + time.Second) // steps never coincide with a sample
+		for _, step := range []struct {
+			spans, profiles uint64 // more
+			after           time.Duration
+			want            string
+		}{
+			{100, 30, 2 * time.Minute, "perfline lost 130 records in the last 5 minutes, such as spans that failed"},
+			{0, 0, 10 * time.Minute, ""},
+			{1, 3, 2 * time.Minute, "perfline lost 4 records in the last 5 minutes, such as profiles"},
+			{5, 0, 2 * time.Minute, "perfline lost 9 records in the last 5 minutes, such as spans that failed"},
+			{0, 0, 10 * time.Minute, ""},
+			{0, 7, 0, "perfline lost 7 records in the last 5 minutes"},
+		} {
+			source.lost.Add(step.spans)
+			source.profiles.Add(step.profiles)
+			time.Sleep(step.after)
+			got := ""
+			if all := p.routes("").Health.Concerns; len(all) > 0 {
+				got = all[0].Text
+			}
+			if got != step.want {
+				t.Errorf("after %+v, it says %q", step, got)
+			}
+		}
+	})
+}
+
 // Without a history, all losses are recent.
 func TestHealthWithoutHistory(t *testing.T) {
 	source := losing{quiet{recent: requests.NewRecent(requests.Config{})}, nil, new(atomic.Uint64)}
 	source.lost.Store(20)
 	h := (&program{t: t, page: live.Handler(source, live.Config{})}).routes("").Health
-	if len(h.Concerns) != 1 || h.Concerns[0].Text != "perfline lost 20 records in the last 5 minutes" {
+	if len(h.Concerns) != 1 || h.Concerns[0].Text != "perfline lost 20 records in the last 5 minutes, such as spans that failed" {
 		t.Errorf("it says %+v, want the losses", h)
 	}
 }

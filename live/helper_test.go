@@ -181,7 +181,7 @@ type (
 	}
 	waitsState struct {
 		Status, Reason, Refused string
-		Until                   float64
+		Until, Armed            float64
 	}
 	detail struct {
 		row
@@ -246,6 +246,7 @@ type (
 			Contradictions int
 		}
 		NoWaits  string `json:"no_waits"`
+		Inside   string
 		Missing  int
 		Cut      struct{ Rows, Marks, Attributes, Waits, Path int }
 		Resource []attribute

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/record/mirror"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/profiling"
@@ -65,6 +66,13 @@ type minute struct {
 	trace *profile.Trace
 }
 
+// crashedIn is the Go runtime's text about a crash in the marker.
+func crashedIn(file string) string {
+	const arguments = "(0x1, {0x2, 0x3})\n\t"
+	return "fatal error: concurrent map writes\n\ngoroutine 7 [running]:\n" + visibleMarker + arguments + "/src/net/http/server.go:1 +0x1d\n" + markerName + arguments + file + ":1 +0x1d\n" +
+		"created by " + markerName + " in goroutine 1\n\t" + file + ":1 +0x1d\n\ngoroutine 8 [select]:\n" + markerName + "(...)"
+}
+
 func (m minute) LastMinute() *profile.Trace { return m.trace }
 
 // A markedProgram has recorded two requests in the marker, in session 1, by the waits recorder and by a profiler that runs all the time.
@@ -104,7 +112,7 @@ func marked(t *testing.T, modules ...string) *markedProgram {
 	if filepath.Base(m.file) != markerFile {
 		t.Fatalf("the marker is in the file %q", m.file)
 	}
-	p.page = live.Handler(minute{p.pl, last}, live.Config{Logger: slog.New(slog.DiscardHandler)})
+	p.page = live.Handler(minute{afterDeaths(p.pl, died(t, crashedIn(m.file), func(*mirror.Region) {})), last}, live.Config{Logger: slog.New(slog.DiscardHandler)})
 	for i, s := range stored(p.pl).Requests()[:len(m.roots)] {
 		m.roots[i] = s.Request()
 	}
@@ -151,8 +159,8 @@ func (m *markedProgram) hiddenRows() map[string]hiddenRow {
 	events := `{"sessionID":1,"timelineID":` + timeline + `}`
 	const recorded = "data/v1/sessions/1"
 	return map[string]hiddenRow{
-		"GET data/v1/overview":                         {questions: []string{"data/v1/overview"}},
-		"GET data/v1/stream":                           {},
+		"GET data/v1/overview":                         {names: true, questions: []string{"data/v1/overview"}},
+		"GET data/v1/stream":                           {names: true},
 		"GET data/v1/routes":                           {questions: []string{"data/v1/routes", "data/v1/routes?window=start"}},
 		"GET data/v1/routes/heat":                      {questions: []string{"data/v1/routes/heat"}},
 		"GET data/v1/requests":                         {questions: []string{"data/v1/requests", "data/v1/requests?text=marked"}},
@@ -168,6 +176,7 @@ func (m *markedProgram) hiddenRows() map[string]hiddenRow {
 		"GET data/v1/profile/difference":               {names: true, questions: profiled("data/v1/profile/difference", func(i int) string { return "&with=" + url.QueryEscape(profiles[(i+2)%len(profiles)]) })},
 		"GET data/v1/sessions/{id}":                    {questions: []string{recorded}},
 		"GET data/v1/sessions/{id}/{format}":           {names: true, questions: files(recorded)},
+		"GET data/v1/deaths":                           {names: true, questions: []string{"data/v1/deaths"}},
 		"POST data/v1/leaks":                           {names: hasLeakProfile(), questions: []string{"data/v1/leaks"}},
 		"POST waits/arm":                               {body: `{"length":1000}`, questions: []string{"waits/arm"}},
 		"POST waits/disarm":                            {body: "{}", questions: []string{"waits/disarm"}},

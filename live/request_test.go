@@ -149,7 +149,7 @@ func TestHostileText(t *testing.T) {
 func TestRequestsAreCut(t *testing.T) {
 	p := start(t, perfline.Config{Recent: public.Config{MaxSpans: 2000}}, live.Config{})
 	p.serve("GET /", "/", func(_ http.ResponseWriter, r *http.Request) {
-		for i := range 600 {
+		for i := range 800 {
 			ctx, m := marks.Start(r.Context(), "m", slog.Int("a", i), slog.Int("b", i), slog.Int("c", i), slog.Int("d", i))
 			for range 5 {
 				marks.Mark(ctx, "n", slog.Int("e", i))
@@ -166,7 +166,7 @@ func TestRequestsAreCut(t *testing.T) {
 			attributes += len(m.Attributes)
 		}
 	}
-	if len(d.Rows) != 512 || d.Cut.Rows != 601-512 || marked != 2000 || d.Cut.Marks != 511*5-2000 {
+	if len(d.Rows) != 640 || d.Cut.Rows != 801-640 || marked != 2000 || d.Cut.Marks != 639*5-2000 {
 		t.Errorf("%d rows and %d marks, cut %+v", len(d.Rows), marked, d.Cut)
 	}
 	if attributes != 4000 || d.Cut.Attributes == 0 {
@@ -183,15 +183,15 @@ func TestRequestsAreCutByBytes(t *testing.T) {
 		span, failed      string
 		rows              int // that are told, at least
 	}{
-		"attributes": {0, 7, "m", "", 512},
-		"marks":      {10, 0, "m", "", 512},
-		"names":      {1, 1, long, "", 512},
+		"attributes": {0, 7, "m", "", 640},
+		"marks":      {10, 0, "m", "", 640},
+		"names":      {1, 1, long, "", 600},
 		"errors":     {1, 1, long, long, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, perfline.Config{Recent: public.Config{MaxSpans: 2000, MaxBytes: 1 << 30}}, live.Config{})
 			p.serve("GET /", "/", func(_ http.ResponseWriter, r *http.Request) {
-				for range 600 {
+				for range 800 {
 					_, s := p.pl.TracerProvider().Tracer("t").Start(r.Context(), c.span)
 					for i := range c.attributes {
 						s.SetAttributes(otelattribute.String(fmt.Sprint(i, long), long))
@@ -219,7 +219,7 @@ func TestRequestsAreCutByBytes(t *testing.T) {
 				marked += len(r.Marks)
 				attributes += len(r.Attributes)
 			}
-			if len(d.Rows) < c.rows || d.Cut.Rows != 601-len(d.Rows) || c.failed != "" && len(d.Rows) == 512 {
+			if len(d.Rows) < c.rows || d.Cut.Rows != 801-len(d.Rows) || c.failed != "" && len(d.Rows) == 640 {
 				t.Errorf("%d rows and %d cut, want %d at least", len(d.Rows), d.Cut.Rows, c.rows)
 			}
 			if marked+d.Cut.Marks != (len(d.Rows)-1)*c.marks || c.attributes > 0 && d.Cut.Attributes == 0 {

@@ -39,8 +39,8 @@ func (h *handler) serviceOnly() view.ServiceOnly {
 func (h *handler) request(r *http.Request) (builder[view.RequestDetail], error) {
 	s, err := h.snapshot(r.PathValue("trace"), r.PathValue("span"))
 	return func(context.Context) (view.RequestDetail, error) {
-		h.opened.Add(s)
-		return view.NewRequestDetail(h.sampled(h.waits.With(s)), h.has), nil
+		h.remember(s)
+		return view.NewRequestDetail(h.sampled(h.withWaits(s)), h.has), nil
 	}, err
 }
 
@@ -103,12 +103,12 @@ func (h *handler) compare(r *http.Request) (builder[view.Comparison], error) {
 		}
 	}
 	return func(context.Context) (view.Comparison, error) {
-		h.opened.Add(b)
-		h.opened.Add(a)
+		h.remember(b)
+		h.remember(a)
 		choices := h.choices(a, b)
 		h.listed.AddNew(choices[:min(len(choices), view.MaxChoices)])
 		whole := func(s requests.Snapshot) view.SampledRequest {
-			return h.sampled(h.waits.With(s))
+			return h.sampled(h.withWaits(s))
 		}
 		c := view.NewComparison(whole(a), whole(b), choices)
 		c.Chosen, c.Median = query.Has("b"), record.Milliseconds(median)

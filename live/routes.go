@@ -14,6 +14,7 @@ import (
 	"github.com/perfline/perfline/guard"
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/routes"
+	"github.com/perfline/perfline/internal/runtimestats"
 	"github.com/perfline/perfline/internal/stray"
 	"github.com/perfline/perfline/live/internal/view"
 )
@@ -46,9 +47,13 @@ func (h *handler) routesData(name string, w routes.Window) view.RoutesData {
 // losses counts the source's losses. Recent losses are later than the first sample of the runtime's
 // history. Without samples, all losses are recent.
 func (h *handler) losses() (l view.Losses) {
+	largest := uint64(0)
 	for _, c := range h.source.Counts() {
 		if c.Lost {
 			l.All += c.N
+			if c.N > largest {
+				largest, l.What = c.N, c.What
+			}
 		}
 	}
 	l.Recent = l.All
@@ -57,8 +62,25 @@ func (h *handler) losses() (l view.Losses) {
 	}
 	if samples := h.history.Samples(); len(samples) > 0 {
 		l.Recent -= min(l.All, samples[0].LostInAll)
+		if l.Recent < l.All {
+			l.What = largestLoss(samples[1:])
+		}
 	}
 	return l
+}
+
+// largestLoss describes the largest loss of the samples, or returns "" without a loss.
+func largestLoss(samples []runtimestats.Sample) (what string) {
+	sums := map[string]uint64{}
+	for _, s := range samples {
+		for _, loss := range s.Losses {
+			sums[loss.What] += loss.N
+			if n, most := sums[loss.What], sums[what]; n > most {
+				what = loss.What
+			}
+		}
+	}
+	return what
 }
 
 func (h *handler) heat(r *http.Request) (builder[view.HeatData], error) {

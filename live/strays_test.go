@@ -34,7 +34,7 @@ func TestStrays(t *testing.T) {
 	}{
 		{"everything", guard.Everything, "", "2 query " + name + "|1 mark cache.\\u200bmiss"},
 		{"summary", guard.Summary, "", ""},
-		{"hidden", guard.Everything, profiling.ModuleStandard, "2 query functions that Policy hides|1 mark cache.\\u200bmiss"},
+		{"hidden", guard.Everything, profiling.ModuleStandard, "2 query functions that Config.Sessions.Policy.Modules hides|1 mark cache.\\u200bmiss"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pc := perfline.Config{}

@@ -50,8 +50,13 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 			if history, ok := e.data.(view.RuntimeHistory); ok {
 				sampled = history.Last
 			}
-			if !bytes.Equal(data, sent[e.name]) {
-				sent[e.name] = data
+			known := data
+			if state, ok := e.data.(view.WaitsState); ok {
+				state.Armed = 0 // grows all the time while armed, which is no change
+				known, _ = json.Marshal(state)
+			}
+			if !bytes.Equal(known, sent[e.name]) {
+				sent[e.name] = known
 				fmt.Fprintf(out, "event: %s\ndata: %s\n\n", e.name, data)
 			}
 		}

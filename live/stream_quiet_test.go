@@ -37,6 +37,7 @@ func (quiet) Waits() waits.Recorder        { return nil }
 func (quiet) Runtime() *perfline.Runtime   { return nil }
 func (quiet) Counts() []exporter.Count     { return nil }
 func (quiet) LastMinute() *profile.Trace   { return nil }
+func (quiet) Deaths() *perfline.Deaths     { return nil }
 
 // pipes is a listener in memory, whose connections are in the time of a synctest bubble.
 type pipes struct {

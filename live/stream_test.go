@@ -76,7 +76,7 @@ func TestStream(t *testing.T) {
 	if status != http.StatusOK {
 		t.Fatalf("status %d", status)
 	}
-	for _, want := range []string{"page", "requests", "routes", "sessions", "waits", "counts"} { // at once, each of them
+	for _, want := range []string{"page", "requests", "routes", "sessions", "waits", "counts", "deaths"} { // at once, each of them
 		if event, data := s.next(); event != want || !json.Valid([]byte(data)) {
 			t.Fatalf("event %s with %s, want %s", event, data, want)
 		}

@@ -28,6 +28,8 @@ type waitsRecorder struct {
 	refuses error // of Arm
 	arms    []time.Duration
 	results map[trace.SpanID]*waits.Request
+	armed   time.Duration // total time armed
+	passes  time.Duration // between two looks at Stats while armed
 }
 
 var (
@@ -42,7 +44,15 @@ func (*waitsRecorder) Start(*slog.Logger)                                    {}
 func (*waitsRecorder) Slow(bridge.Root) bool                                 { return false }
 func (*waitsRecorder) Watch(func(bridge.Root, *waits.Request)) (stop func()) { return func() {} }
 func (*waitsRecorder) Shutdown(context.Context) error                        { return nil }
-func (*waitsRecorder) Stats() waits.Stats                                    { return waits.Stats{Results: 3} }
+
+func (f *waitsRecorder) Stats() waits.Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state.Status == waits.Armed {
+		f.armed += f.passes
+	}
+	return waits.Stats{Results: 3, Armed: f.armed}
+}
 
 func (f *waitsRecorder) Result(_ trace.TraceID, root trace.SpanID) (*waits.Request, bool) {
 	f.mu.Lock()
@@ -73,6 +83,43 @@ func (f *waitsRecorder) State() waits.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
+}
+
+// The time for which the recorder was armed has its present length, also while the recorder is armed.
+// The passage of this time alone is no event of the stream.
+func TestArmedTime(t *testing.T) {
+	f := &waitsRecorder{state: waits.State{Status: waits.Armed}, passes: time.Second}
+	c := allowed
+	c.Waits = f
+	p := start(t, c, live.Config{}.Refreshing(time.Millisecond))
+	first := p.overview().Waits.Armed
+	if second := p.overview().Waits.Armed; first < 1000 || second <= first {
+		t.Errorf("the recorder was armed for %v ms and then %v ms, want more each time", first, second)
+	}
+	server, served := serveStreams(p)
+	s, _ := open(t, server)
+	got := 0
+	for range 5 {
+		p.serve("GET /a", "/a", func(http.ResponseWriter, *http.Request) {})
+		for event, _ := s.next(); event != "requests"; event, _ = s.next() {
+			switch event {
+			case "":
+				t.Fatal("the stream ended")
+			case "waits":
+				got++
+			}
+		}
+	}
+	if s.close(); got != 1 {
+		t.Errorf("the stream had %d events of the waits recorder, want 1: nothing changed", got)
+	}
+	<-served
+	f.mu.Lock()
+	f.state, f.armed = waits.State{Status: waits.Disarmed}, 3125*time.Millisecond
+	f.mu.Unlock()
+	if got := p.overview().Waits.Armed; got != 3125 {
+		t.Errorf("the disarmed recorder was armed for %v ms, want 3125", got)
+	}
 }
 
 // armed returns a program with a waits recorder that is disarmed.
@@ -176,7 +223,7 @@ func TestWaitsRefuses(t *testing.T) {
 			t.Errorf("%s without the policy: %d, want 403", path, got)
 		}
 	}
-	if got := p.overview().Waits; got.Refused == "" || f.arms != nil {
+	if got := p.overview().Waits; !strings.Contains(got.Refused, "clients of the page") || strings.Contains(got.Refused, "remote caller") || f.arms != nil {
 		t.Errorf("without the policy: %+v", got)
 	}
 

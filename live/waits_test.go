@@ -10,7 +10,10 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/waiting"
+	"github.com/perfline/perfline/live"
 	"github.com/perfline/perfline/waits"
 )
 
@@ -282,5 +285,34 @@ func TestWaitsBesideSamples(t *testing.T) {
 	file := p.do(ask(http.MethodGet, "data/v1/sessions/1/firefox", "")).Body.String()
 	if !strings.Contains(file, `"goroutine 1"`) || !strings.Contains(file, "waited for a timer") {
 		t.Errorf("the session's file has no waits: %.300s", file)
+	}
+}
+
+// notSlow is a recorder for which no request was slow.
+type notSlow struct{ *waitsRecorder }
+
+func (notSlow) Missing(local.ID, time.Time) waiting.Reason { return waiting.NotSlow }
+
+// A request inside another one names the other one in its reason, and links to the other one.
+func TestInnerRequestNamesTheOther(t *testing.T) {
+	p := start(t, perfline.Config{Waits: notSlow{&waitsRecorder{}}}, live.Config{})
+	tracer := p.pl.TracerProvider().Tracer("t")
+	ctx, outer := tracer.Start(t.Context(), "GET /outer", trace.WithSpanKind(trace.SpanKindServer))
+	_, call := tracer.Start(ctx, "GET", trace.WithSpanKind(trace.SpanKindClient))
+	_, inner := tracer.Start(trace.ContextWithRemoteSpanContext(t.Context(), call.SpanContext()), "GET /inner", trace.WithSpanKind(trace.SpanKindServer))
+	for _, s := range []trace.Span{inner, call, outer} {
+		s.End()
+	}
+	id := outer.SpanContext().SpanID().String()
+	for _, c := range []struct {
+		of              trace.Span
+		inside, noWaits string
+	}{{inner, id, "the request is inside request " + id + ": see the causes of that request"}, {outer, "", string(waiting.NotSlow)}} {
+		var d detail
+		sc := c.of.SpanContext()
+		p.get("data/v1/requests/"+sc.TraceID().String()+"/"+sc.SpanID().String(), http.StatusOK, &d)
+		if d.Inside != c.inside || d.NoWaits != c.noWaits {
+			t.Errorf("%s: inside %q, reason %q; want %q and %q", d.Name, d.Inside, d.NoWaits, c.inside, c.noWaits)
+		}
 	}
 }

@@ -61,9 +61,9 @@ func Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Contex
 //		t.End()
 //	}
 //
-// Some spans of OpenTelemetry's API also count as units of work: a span of kind consumer, and a
-// root span with the attribute perfline.job = true. Such a span can continue the trace of a
-// message.
+// Some spans of OpenTelemetry's API also count as units of work: a span of kind consumer without a
+// parent in this process, and a root span with the attribute perfline.job = true. Such a span can
+// continue the trace of a message.
 func StartJob(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, *Timing) {
 	return Start(record.Detached(ctx), name,
 		append(attrs[:len(attrs):len(attrs)], slog.Bool(record.JobKey, true))...)

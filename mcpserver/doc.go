@@ -20,6 +20,7 @@
 //	profile_route     records for some seconds, and lists the functions that use the CPU
 //	get_counts        the findings of perfline.Check, and perfline's counts and losses
 //	get_runtime       CPU, memory, garbage collection and scheduler latency of the last minutes
+//	get_deaths        how earlier processes ended, and their open requests
 //	get_waits_state   the state of the waits recorder, which finds the causes
 //	arm_waits         arms the waits recorder for some seconds
 //

@@ -43,13 +43,15 @@ func FuzzArguments(f *testing.F) {
 		"", "null", "[]", `"x"`, "{}", `{"offset":-1}`, `{"limit":9223372036854775807}`, `{"offset":1e400}`, `{"request":"0200000000000000"}`,
 		`{"request":"0200000000000000","span":"0300000000000000"}`, `{"slow":"0200000000000000","usual":"0500000000000000"}`,
 		`{"sort":"slowest","after":"0200000000000000","limit":1}`, `{"min_ms":1e9,"seconds":0.001}`, `{"attribute":"=","text":"\u0000"}`, `{"samples":60}`,
-		`{"seconds":1,"waiting":true}`, `{"window":"start","sort":"failed"}`,
+		`{"seconds":1,"waiting":true}`, `{"window":"start","sort":"failed"}`, `{"death":1,"offset":1,"limit":1}`, `{"request":"0700000000000000"}`,
 	} {
-		for _, tool := range []string{"list_routes", "list_requests", "get_request", "get_span", "compare_requests", "profile_route", "get_counts", "arm_waits", "get_waits_state"} {
+		for _, tool := range []string{"list_routes", "list_requests", "get_request", "get_span", "compare_requests", "profile_route", "get_counts", "get_deaths", "arm_waits", "get_waits_state"} {
 			f.Add(tool, arguments)
 		}
 	}
-	h := mcpserver.Handler(record(benign), quiet(mcpserver.Config{}))
+	box := openBox(f, "shop")
+	defer box.serve(benign)()
+	h := mcpserver.Handler(deaths(box.died(wordsOf("no price", "main.render"))), quiet(mcpserver.Config{}))
 	f.Fuzz(func(t *testing.T, tool, arguments string) {
 		if !json.Valid([]byte(arguments)) {
 			arguments = "{}"

@@ -118,7 +118,7 @@ func toolNames(t *testing.T, c mcpserver.Config) (names []string) {
 
 func TestData(t *testing.T) {
 	figures := []string{"get_counts", "get_runtime", "list_routes"}
-	everything := []string{"arm_waits", "compare_requests", "get_counts", "get_request", "get_runtime", "get_span", "get_waits_state", "list_requests", "list_routes", "profile_route"}
+	everything := []string{"arm_waits", "compare_requests", "get_counts", "get_deaths", "get_request", "get_runtime", "get_span", "get_waits_state", "list_requests", "list_routes", "profile_route"}
 	anyone := func(*http.Request) error { return nil }
 	for _, c := range []struct {
 		name   string

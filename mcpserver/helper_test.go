@@ -32,7 +32,10 @@ type program struct {
 func start(t *testing.T, pc perfline.Config) *program {
 	t.Helper()
 	p := &program{t: t, tl: observer.NewTimeline(observer.TimelineOptions{})}
-	pc.Timeline, pc.Logger = p.tl, slog.New(slog.DiscardHandler)
+	pc.Timeline = p.tl
+	if pc.Logger == nil {
+		pc.Logger = slog.New(slog.DiscardHandler)
+	}
 	var err error
 	if p.pl, err = perfline.Start(t.Context(), pc); err != nil {
 		t.Fatal(err)

@@ -61,8 +61,13 @@ func TestHiddenModulesAreNowhere(t *testing.T) {
 		hidden  bool
 	}{{"hidden", []string{profiling.ModuleStandard}, true}, {"shown", []string{profiling.ModuleAny}, false}} {
 		t.Run(c.name, func(t *testing.T) {
+			dir, dead := dieIn(t, func(id uint64) string {
+				const name = "github.com/perfline/perfline/mcpserver_test.hiddenMarker"
+				return fmt.Sprintf("panic: x\n\ngoroutine %d [running]:\npanic({0x1, 0x2})\n\t/go/src/runtime/panic.go:783 +0x132\n%s(...)\n\t/src/hidden_marker_test.go:7\n"+
+					"net/http.HandlerFunc.ServeHTTP(0x1, {0x2})\n\t/go/src/net/http/server.go:42 +0x1d\ncreated by %s in goroutine 1\n\t/src/hidden_marker_test.go:9 +0x5e\n\nrax    0x1\n%s", id, name, name, name)
+			})
 			r := &markedRecorder{waitsRecorder: disarmed(), results: map[trace.SpanID]*waits.Request{}}
-			p := start(t, perfline.Config{Waits: r, Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: c.modules}}})
+			p := startAfter(t, dir, perfline.Config{Waits: r, Sessions: sessions.Config{Policy: profiling.Policy{Remote: true, Modules: c.modules}}})
 			a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 			profiled := func(arguments map[string]any) string {
 				return a.profiled(p, arguments, func() {
@@ -94,14 +99,20 @@ func TestHiddenModulesAreNowhere(t *testing.T) {
 			}{
 				"list_routes":      {false, []arguments{nil, {"window": "start"}}},
 				"list_requests":    {false, []arguments{nil, {"text": "marked"}}},
-				"get_request":      {true, []arguments{{"request": one}}},
-				"get_span":         {false, []arguments{{"request": one, "span": one}}},
+				"get_request":      {true, []arguments{{"request": one}, {"request": dead}}},
+				"get_span":         {false, []arguments{{"request": one, "span": one}, {"request": dead, "span": dead}}},
 				"compare_requests": {true, []arguments{{"slow": one, "usual": other}}},
+				"get_deaths":       {true, []arguments{nil, {"death": 1}}},
 				"get_counts":       {false, []arguments{nil, {"all": true}}},
 				"get_runtime":      {false, []arguments{nil}},
 				"get_waits_state":  {false, []arguments{nil}},
 				"arm_waits":        {false, []arguments{{"seconds": 1}}},
 				"profile_route":    {true, []arguments{{"route": "GET /marked", "waiting": true, "limit": 100}}},
+			}
+			report := a.ask("get_deaths", arguments{"death": 1})
+			want(t, report, "‹panic({0x1, 0x2})›\n    ‹/go/src/runtime/panic.go:783 +0x132›\n", "‹net/http.HandlerFunc.ServeHTTP(0x1, {0x2})›\n    ‹/go/src/net/http/server.go:42 +0x1d›\n")
+			if noted := strings.Contains(report, "hides functions"); noted != c.hidden {
+				t.Errorf("the report says that functions are hidden: %t, want %t:\n%s", noted, c.hidden, report)
 			}
 			var tools []string
 			for tool, err := range a.session.Tools(t.Context(), nil) {

@@ -15,7 +15,8 @@ const (
 	maxListedBytes = 4 << 20
 )
 
-// find returns the request with the id of its root span or of its trace.
+// find returns the request with the id of its root span or of its trace. The request may have been
+// open when an earlier process died.
 func (s *server) find(id string) (requests.Snapshot, error) {
 	matches, ok := parseID(id)
 	if !ok {
@@ -28,6 +29,9 @@ func (s *server) find(id string) (requests.Snapshot, error) {
 			s.listed.Add(known)
 			return known, nil
 		}
+	}
+	if _, open := s.openAtDeath(matches); open != nil {
+		return open.Snapshot, nil
 	}
 	return requests.Snapshot{},
 		refuse("request %s: it is no longer in memory: only the most recent and the slowest requests are", id).

@@ -13,7 +13,7 @@ const maxModules = 8 // names in an answer
 func writeGaps(a *answer, t *profile.Trace) (unknown bool) {
 	s := t.Stats
 	if s.Filtered > 0 || len(t.Modules) > 0 {
-		note := word("The origin policy or the profiler's Modules hide functions of some modules")
+		note := word("Config.Sessions.Policy.Modules or the profiler's Modules hide functions of some modules")
 		if s.Filtered > 0 {
 			note += word(quotef(": %d of %d samples of the session have no stack", s.Filtered,
 				max(s.Filtered, s.Samples)))

@@ -117,7 +117,7 @@ func TestProfileTellsWhatIsMissing(t *testing.T) {
 	defer pprof.StopCPUProfile()
 	text := a.ask("profile_route", map[string]any{"seconds": 1})
 	for _, want := range []string{
-		"The origin policy or the profiler's Modules hide functions of some modules. It shows functions of ‹main›, ‹std›.",
+		"Config.Sessions.Policy.Modules or the profiler's Modules hide functions of some modules. It shows functions of ‹main›, ‹std›.",
 		"Other code had the CPU profiler for ", "there are no samples of this time",
 	} {
 		if !strings.Contains(text, want) {
@@ -277,7 +277,7 @@ func TestCompareFunctions(t *testing.T) {
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 	wants := []string{
 		"functions by samples: difference ms, slow ms, usual ms, name, file and line; the usual request has none",
-		"The origin policy or the profiler's Modules hide functions of some modules", "It shows functions of ‹main›, ‹std›.",
+		"Config.Sessions.Policy.Modules or the profiler's Modules hide functions of some modules", "It shows functions of ‹main›, ‹std›.",
 	}
 	text := ""
 	hasAll := func(string) bool {

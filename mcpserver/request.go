@@ -18,7 +18,7 @@ import (
 
 // requestArguments are the arguments of get_request.
 type requestArguments struct {
-	Request string `json:"request" jsonschema:"id of the request, from list_requests, or a trace id"`
+	Request string `json:"request" jsonschema:"id of the request, from list_requests or get_deaths, or a trace id"`
 	Offset  int    `json:"offset,omitempty" jsonschema:"spans to leave out, for the next page"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"spans in the answer, from 1 to 100; 40 without it"`
 }
@@ -26,7 +26,8 @@ type requestArguments struct {
 const (
 	usualSpans, mostSpans = 40, 100
 	maxCauses             = 5
-	maxSpanParts          = 3 // waits of a span, and marks of a span
+	maxSpanParts          = 3  // waits of a span, and marks of a span
+	maxMarksAtDeath       = 20 // of a span: more than the black box has
 	barWidth              = 24
 )
 
@@ -40,14 +41,31 @@ func (s *server) getRequest(ctx context.Context, _ *mcp.CallToolRequest,
 	if err != nil {
 		return nil, err
 	}
-	q := s.withWaits(ctx, snapshot)
 	a := new(answer)
-	writeHeader(a, q)
-	writeCauses(a, q)
-	if more := writeWaterfall(a, q, in.Offset, limit); more > 0 {
+	death, open := s.openAtDeath(func(o requests.Snapshot) bool { return o.ID() == snapshot.ID() })
+	var q requests.Request
+	marks := maxSpanParts
+	if open != nil {
+		q, marks = snapshot.Request(), maxMarksAtDeath // the last ones matter
+		writeHeader(a, q)
+		writeDeathOf(a, s.report(death), open)
+	} else {
+		q = s.withWaits(ctx, snapshot)
+		writeHeader(a, q)
+		writeCauses(a, q)
+	}
+	if more := writeWaterfall(a, q, in.Offset, limit, marks); more > 0 {
 		next := in
 		next.Request, next.Offset = q.Root.SpanID.String(), len(q.Spans)-more
 		a.suggest(toolGetRequest, next, word(fmt.Sprintf("%d more spans", more)))
+	}
+	if open != nil {
+		a.suggest(toolDeaths, deathsArguments{Death: death},
+			"how the process died, and its other open requests")
+		suggestSpan(a, q)
+		a.suggest(toolCompare, compareArguments{Slow: q.Root.SpanID.String()},
+			"with a request of the route that has ended since")
+		return a, nil
 	}
 	s.suggestAbout(a, q)
 	return a, nil
@@ -111,8 +129,9 @@ func writeCauses(a *answer, q requests.Request) {
 	}
 }
 
-// writeWaterfall writes spans with their marks and waits. It returns the number of further spans.
-func writeWaterfall(a *answer, q requests.Request, offset, limit int) (more int) {
+// writeWaterfall writes spans, each with its first marks and its waits. It returns the number of
+// further spans.
+func writeWaterfall(a *answer, q requests.Request, offset, limit, marks int) (more int) {
 	rows := requests.Rows(q)
 	if offset >= len(rows) {
 		a.line("no span from %d on: there are %d", offset, len(rows))
@@ -126,28 +145,29 @@ func writeWaterfall(a *answer, q requests.Request, offset, limit int) (more int)
 		a.line("bars: %s", legend)
 	}
 	_, more = writePage(a, rows, offset, limit, func(r requests.Row) string {
-		return spanLines(q, r, all[r.Span.SpanID], waits[r.Span.SpanID])
+		return spanLines(q, r, marks, all[r.Span.SpanID], waits[r.Span.SpanID])
 	})
 	return more
 }
 
 // spanLines returns the line of a span, and the lines of its marks and waits.
 func spanLines(
-	q requests.Request, r requests.Row, segments []requests.Segment, waits []requests.Wait,
+	q requests.Request, r requests.Row, marks int, segments []requests.Segment,
+	waits []requests.Wait,
 ) string {
 	s := r.Span
 	note := ""
-	switch {
-	case s.Status.Code == codes.Error:
+	if s.Status.Code == codes.Error {
 		note = " failed"
-	case r.Orphan:
-		note = " parent missing"
+	}
+	if r.Orphan {
+		note += " parent missing"
 	}
 	lines := []string{quotef("%v %7s %7s %s %s%s%s", s.SpanID, ms(s.Start.Sub(q.Root.Start)),
 		ms(s.Duration()), bar(q, s, segments),
 		word(strings.Repeat("· ", min(r.Depth, maxDepth))), r.Name(), word(note))}
 	for i, e := range s.Events {
-		if i == maxSpanParts {
+		if i == marks {
 			lines = append(lines, quotef("    %d more marks: see %s", len(s.Events)-i, toolGetSpan))
 			break
 		}
@@ -203,21 +223,29 @@ func (s *server) suggestAbout(a *answer, q requests.Request) {
 					"the request that this one waited for")
 			}
 		}
+	} else if q.Inside.IsValid() {
+		a.suggest(toolGetRequest, requestArguments{Request: q.Inside.String()},
+			"the request that sent this one")
 	} else {
 		a.suggest(toolWaitsState, struct{}{},
 			"why the cause is unknown, and how to get causes of further requests")
 	}
 	a.suggest(toolCompare, compareArguments{Slow: own.String()},
 		"with a usual request of the route")
-	if failed := failedSpan(q); failed.IsValid() {
-		a.suggest(toolGetSpan, spanArguments{Request: own.String(), Span: failed.String()},
-			"the span that failed")
-	} else {
-		a.suggest(toolGetSpan, spanArguments{Request: own.String(), Span: longestSpan(q).String()},
-			"attributes and marks of the longest span without spans below it")
-	}
+	suggestSpan(a, q)
 	a.suggest(toolProfile, profileArguments{Route: routeID(q.Root.Name)},
 		"functions that use the CPU in requests of this route")
+}
+
+func suggestSpan(a *answer, q requests.Request) {
+	own := q.Root.SpanID.String()
+	if failed := failedSpan(q); failed.IsValid() {
+		a.suggest(toolGetSpan, spanArguments{Request: own, Span: failed.String()},
+			"the span that failed")
+	} else {
+		a.suggest(toolGetSpan, spanArguments{Request: own, Span: longestSpan(q).String()},
+			"attributes and marks of the longest span without spans below it")
+	}
 }
 
 // failedSpan returns the last failed span, which is usually the innermost one. Without a failed

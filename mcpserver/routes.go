@@ -55,6 +55,7 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
 	slices.SortStableFunc(report.Routes,
 		func(a, b routes.Summary) int { return cmp.Or(cmp.Compare(a.Class, b.Class), order(a, b)) })
 	a := new(answer)
+	s.writeDeaths(a)
 	if n := len(perfline.Check(s.source)); n > 0 {
 		a.line("The set-up of the program has %s: %s lists them.", number(n, "fault"), toolCounts)
 	}
@@ -74,7 +75,7 @@ func (s *server) listRoutes(_ context.Context, _ *mcp.CallToolRequest,
 	a.line("id, kind, count, count a second, failed, p50 ms, p95 ms, p99 ms, max ms, name; from when a request is slow")
 	listed, more := writePage(a, report.Routes, in.Offset, limit, func(r routes.Summary) string {
 		return quotef("%s %s %d %.2f %d %s %s %s %s %s%s",
-			word(routeID(r.Route)), word(r.Class.String()), r.Count, r.PerSecond, r.Failed,
+			word(routeID(r.Route)), word(r.Class.Plural()), r.Count, r.PerSecond, r.Failed,
 			ms(r.P50), ms(r.P95), ms(r.P99), ms(r.Max), r.Route, s.slowFrom(r))
 	})
 	if more > 0 {
@@ -111,7 +112,7 @@ func (s *server) addStrays(a *answer) {
 	if s.data != guard.Everything {
 		return
 	}
-	a.line("without a request since the program began: count, kind, function or name of marks")
+	a.line("without a request since the first request began: count, kind, function or name of marks")
 	_, more := writePage(a, places, 0, mostStrays, func(p stray.Place) string {
 		return quotef("%d %s %s", p.Count, word(p.What), p.Function)
 	})

@@ -32,7 +32,7 @@ func TestStrays(t *testing.T) {
 	}{
 		{"everything", guard.Everything, []string{profiling.ModuleAny}, name},
 		{"summary", guard.Summary, []string{profiling.ModuleAny}, ""},
-		{"hidden", guard.Everything, []string{profiling.ModuleStandard}, "2 query ‹functions that Policy hides›"},
+		{"hidden", guard.Everything, []string{profiling.ModuleStandard}, "2 query ‹functions that Config.Sessions.Policy.Modules hides›"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := start(t, perfline.Config{Sessions: sessions.Config{Policy: profiling.Policy{Modules: c.modules}}})

@@ -28,6 +28,7 @@ const (
 	toolProfile      word = "profile_route"
 	toolCounts       word = "get_counts"
 	toolRuntime      word = "get_runtime"
+	toolDeaths       word = "get_deaths"
 	toolWaitsState   word = "get_waits_state"
 	toolArmWaits     word = "arm_waits"
 )

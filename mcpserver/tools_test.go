@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,10 +16,13 @@ import (
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
 	"github.com/perfline/perfline/bridge"
+	"github.com/perfline/perfline/bridge/bridgehttp"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/mcpserver"
 )
@@ -35,7 +39,7 @@ func TestDiagnosis(t *testing.T) {
 	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
 
 	text := a.ask("list_routes", nil)
-	for _, want := range []string{" request 1 ", " 1 ", "‹GET /orders/{id}›"} {
+	for _, want := range []string{" requests 1 ", " 1 ", "‹GET /orders/{id}›"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("list_routes has no %q:\n%s", want, text)
 		}
@@ -59,6 +63,43 @@ func TestDiagnosis(t *testing.T) {
 	text = a.ask(next.tool, next.arguments)
 	if !strings.Contains(text, "‹http.response.status_code› = ‹500›") {
 		t.Errorf("get_span of the failed span has no status:\n%s", text)
+	}
+}
+
+// list_requests takes each kind that list_routes prints. For a kind, list_requests finds only root spans of the kind.
+func TestKindsOfRoutes(t *testing.T) {
+	p := start(t, perfline.Config{})
+	nothing := func(http.ResponseWriter, *http.Request) {}
+	p.serve("GET /page", "/page", nothing)
+	p.serve("GET /events", "/events", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/event-stream") })
+	p.serve("GET /gateway", "/gateway", func(_ http.ResponseWriter, r *http.Request) {
+		ctx, call := p.pl.TracerProvider().Tracer("x").Start(r.Context(), "call", trace.WithSpanKind(trace.SpanKindClient))
+		defer call.End()
+		header := http.Header{}
+		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /inside", nothing)
+		inside := httptest.NewRequest(http.MethodGet, "/inside", http.NoBody)
+		inside.Header = header
+		bridgehttp.Server{Timeline: p.tl, TracerProvider: p.pl.TracerProvider(), Propagators: propagation.TraceContext{}}.Middleware(mux).ServeHTTP(httptest.NewRecorder(), inside)
+	})
+	for _, name := range []string{"call", "redis.dial"} {
+		_, span := p.pl.TracerProvider().Tracer("x").Start(t.Context(), name)
+		span.End()
+	}
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	kinds := map[string]int{}
+	for _, row := range regexp.MustCompile(`(?m)^r[0-9a-f]{10} (\w+) `).FindAllStringSubmatch(a.ask("list_routes", nil), -1) {
+		kinds[row[1]]++
+	}
+	if len(kinds) != local.Classes {
+		t.Errorf("list_routes prints the kinds %v, want each of the %d classes", kinds, local.Classes)
+	}
+	for kind, n := range kinds {
+		want := fmt.Sprintf("requests in memory that match: %d\n", n)
+		if text := a.ask("list_requests", map[string]any{"kind": kind}); !strings.Contains(text, want) {
+			t.Errorf("list_requests of the kind %s has no %q:\n%s", kind, want, text)
+		}
 	}
 }
 
@@ -118,6 +159,10 @@ func TestErrors(t *testing.T) {
 		{"get_span", map[string]any{"request": id, "span": id, "offset": 100}, "offset 100: must be less than"},
 		{"get_runtime", map[string]any{"samples": 61}, "samples 61: must be from 1 to 60"},
 		{"get_runtime", map[string]any{"samples": -1}, "samples -1: must be from 1 to 60"},
+		{"get_deaths", map[string]any{"death": -1}, "death -1: there is no report about an earlier process"},
+		{"get_deaths", map[string]any{"death": "x"}, "the arguments are death (number), offset (number), limit (number)"},
+		{"get_deaths", map[string]any{"limit": 101}, "limit 101: must be from 1 to 100"},
+		{"get_deaths", map[string]any{"offset": -1}, "offset -1: must be 0 or more"},
 		{"arm_waits", map[string]any{"seconds": 1}, "the program has no waits recorder"},
 		{"profile_route", map[string]any{"seconds": 31}, "seconds 31: must be from 1 to 30"},
 		{"profile_route", map[string]any{"seconds": 1}, "PERFLINE_PROFILING=remote"},
@@ -197,8 +242,8 @@ func TestPages(t *testing.T) {
 		is         func(string) bool
 		want       int
 	}{
-		{"routes", "list_routes", nil, func(l string) bool { return strings.Contains(l, " request ") && strings.HasPrefix(l, "r") }, 150},
-		{"routes by one", "list_routes", map[string]any{"limit": 7}, func(l string) bool { return strings.Contains(l, " request ") && strings.HasPrefix(l, "r") }, 150},
+		{"routes", "list_routes", nil, func(l string) bool { return strings.Contains(l, " requests ") && strings.Contains(l, "‹GET /route") }, 150},
+		{"routes by one", "list_routes", map[string]any{"limit": 7}, func(l string) bool { return strings.Contains(l, " requests ") && strings.Contains(l, "‹GET /route") }, 150},
 		{"requests", "list_requests", nil, func(l string) bool { return strings.Contains(l, "Z ") && strings.Contains(l, "‹GET /route") }, 200},
 		{"slowest requests", "list_requests", map[string]any{"sort": "slowest", "limit": 33}, func(l string) bool { return strings.Contains(l, "Z ") && strings.Contains(l, "‹GET /route") }, 200},
 		{"counts", "get_counts", map[string]any{"all": true, "limit": 5}, func(l string) bool { return strings.Contains(l, " perfline.") }, -1},

@@ -130,7 +130,7 @@ var letters = [waiting.Classes]byte{
 	waiting.ClassWaiting: 'w', waiting.ClassSyscall: 's', waiting.ClassCollector: 'g',
 }
 
-const legend word = "R running, r ready and without a processor, w waiting, s in a system call, g for the garbage collector, - unknown"
+const legend word = "R running, r ready and without a processor, w waiting, s in a system call or C code, g for the garbage collector, - unknown"
 
 // short returns the name of a function as in the source, or the whole name if the short name would
 // be empty.

@@ -235,3 +235,30 @@ func TestUsualRequestDoesNotWait(t *testing.T) {
 		t.Errorf("get_request waits for the result of a request that was not slow:\n%s", text)
 	}
 }
+
+// notSlow is a recorder for which no request was slow.
+type notSlow struct{ *waitsRecorder }
+
+func (notSlow) SetHeld(func([]local.ID) []bool)            {}
+func (notSlow) Missing(local.ID, time.Time) waiting.Reason { return waiting.NotSlow }
+
+// get_request leads from a request inside another one to the other one.
+func TestReasonOfAnInnerRequest(t *testing.T) {
+	p := start(t, perfline.Config{Waits: notSlow{disarmed()}})
+	tracer := p.pl.TracerProvider().Tracer("t")
+	ctx, outer := tracer.Start(t.Context(), "GET /outer", trace.WithSpanKind(trace.SpanKindServer))
+	_, call := tracer.Start(ctx, "GET", trace.WithSpanKind(trace.SpanKindClient))
+	_, inner := tracer.Start(trace.ContextWithRemoteSpanContext(t.Context(), call.SpanContext()), "GET /inner", trace.WithSpanKind(trace.SpanKindServer))
+	for _, s := range []trace.Span{inner, call, outer} {
+		s.End()
+	}
+	a := connect(t, mount(t, mcpserver.Handler(p.pl, quiet(mcpserver.Config{}))).URL)
+	id := outer.SpanContext().SpanID().String()
+	text := a.ask("get_request", map[string]any{"request": inner.SpanContext().SpanID().String()})
+	if !strings.Contains(text, "cause: unknown, the request is inside request "+id+": see the causes of that request\n") {
+		t.Errorf("got\n%s\nwant the request around", text)
+	}
+	if next := suggested(t, text, "get_request"); next.arguments["request"] != id {
+		t.Errorf("the suggestion is %v", next)
+	}
+}

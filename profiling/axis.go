@@ -2,6 +2,7 @@ package profiling
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -29,17 +30,34 @@ type reading struct {
 	at  time.Duration
 }
 
+// Between the two clocks, the system may stop the thread, and the reading is off by half of the
+// time in between. So a reading is one of several attempts: the first within closeReading, or else
+// the best.
+const (
+	closeReading = time.Microsecond
+	attempts     = 10
+)
+
 // read takes a reading. On a timeline without its own clock only the first call does.
 func (a *axis) read() {
+	own := (*record.Timeline)(a.timeline).HasClock()
 	a.mu.Lock()
-	enough := len(a.readings) > 0 && !(*record.Timeline)(a.timeline).HasClock()
+	enough := len(a.readings) > 0 && !own
 	a.mu.Unlock()
 	if enough {
 		return
 	}
-	before := sampling.Now()
-	at := a.timeline.Now()
-	r := reading{before + (sampling.Now()-before)/2, at}
+	var r reading
+	for i, best := 0, int64(math.MaxInt64); i < attempts && best > int64(closeReading); i++ {
+		before := sampling.Now()
+		at := a.timeline.Now()
+		if took := sampling.Now() - before; took < best {
+			r, best = reading{before + took/2, at}, took
+		}
+		if own { // the program's clock may count the calls
+			break
+		}
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if n := len(a.readings); n == 0 || r.now > a.readings[n-1].now && r.at >= a.readings[n-1].at {

@@ -19,8 +19,9 @@ const (
 // Policy.
 var ErrNotAllowed = permission.ErrNotAllowed
 
-// A Policy limits the profiles that remote callers may start, for example with an HTTP request. The
-// zero Policy forbids all profiles, like the default allowlist "none" of JS Self-Profiling.
+// A Policy limits the profiles that remote callers may start. Remote callers are the clients of the
+// live page, of the agents' tools and of other endpoints, on this machine too. The zero Policy
+// forbids all profiles, like the default allowlist "none" of JS Self-Profiling.
 type Policy struct {
 	Remote bool // remote callers may profile
 

@@ -12,9 +12,13 @@ import (
 
 // Config limits the requests that a [Store] keeps in memory.
 type Config struct {
-	Newest   int // requests that ended last, and as many streams; 0 means 64, negative none
-	Slowest  int // slowest requests of the last hour; 0 means 8, negative none
-	MaxSpans int // of one trace; 0 means 512
+	Newest  int // requests that ended last, and as many streams; 0 means 64, negative none
+	Slowest int // slowest requests of the last hour; 0 means 8, negative none
+
+	// MaxSpans is the number of spans of one trace; 0 means 512. The spans that end first stay.
+	// Spans above these spans, and local roots, may use a quarter more. When they need further
+	// places, the shortest spans without children leave the trace.
+	MaxSpans int
 
 	// Kept is the number of the newest requests that the keep policy kept. 0 means 128, and a
 	// negative value means none. Requests with only an error inside do not count. The store has a
@@ -22,9 +26,10 @@ type Config struct {
 	Kept int
 
 	// MaxBytes limits the memory of all spans, in bytes. The spans of requests and the spans of
-	// background work count. 0 means 16 MiB. One trace uses at most a sixteenth of MaxBytes. The
-	// requests that the keep policy kept use at most half, and requests with only an error inside
-	// an eighth. If a limit is exceeded, the store removes the oldest request.
+	// background work count. 0 means 16 MiB. One trace uses at most a sixteenth of MaxBytes, and a
+	// quarter of this more in the way of MaxSpans. The requests that the keep policy kept use at
+	// most half, and requests with only an error inside an eighth. If a limit is exceeded, the
+	// store removes the oldest request.
 	//
 	// Spans of the newest requests share blocks of 16 KiB with other spans. MaxBytes does not limit
 	// the memory of these blocks.
@@ -39,7 +44,7 @@ type Store requests.Recent
 func (s *Store) Newest() []Request { return list((*requests.Recent)(s).Requests()) }
 
 // Slowest returns the slowest requests of the last hour. The slowest request is the first element.
-// Slowest omits streams: requests that last until the client leaves.
+// Slowest omits streams, such as websockets and server-sent events.
 func (s *Store) Slowest() []Request { return list((*requests.Recent)(s).Slowest()) }
 
 // Kept returns the requests that the program's [bridge.KeepPolicy] kept. The newest request is the

@@ -23,12 +23,13 @@ const (
 	Select                     // a select statement
 	Network                    // a connection, a listener or another socket
 	File                       // a pipe, FIFO, terminal or device that the network poller watches
-	Timer                      // time.Sleep, or a channel of a timer
+	Timer                      // time.Sleep, a channel of a timer, or the deadline of a context
 	Condition                  // sync.Cond
 	WaitGroup                  // sync.WaitGroup
 	Pool                       // a connection of a pool of database/sql
 	Wait                       // anything else
 	Syscall                    // a system call
+	CCode                      // C code that cgo called: the code ran or waited
 	GCAssist                   // an allocation that works for the garbage collector, or waits
 	StopTheWorld               // the runtime has stopped all goroutines
 
@@ -56,6 +57,7 @@ var kindNames = [...]string{
 	Pool:              "pool",
 	Wait:              "wait",
 	Syscall:           "system call",
+	CCode:             "C code",
 	GCAssist:          "GC assist",
 	StopTheWorld:      "stop-the-world",
 	GarbageCollection: "garbage collection",
@@ -83,8 +85,10 @@ type Frame struct {
 // A Party describes a goroutine that made another goroutine wait.
 type Party struct {
 	Goroutine uint64
-	// Function is the innermost function outside the standard library. For the garbage collector,
-	// Function is the collector's function. Function is empty if the function is unknown.
+	// Function is the program's innermost function, as in a Cause, or else the innermost function
+	// outside the standard library. For the garbage collector, Function is the collector's
+	// function. For the deadline of a context, Function is a function of package context. Function
+	// is empty if the function is unknown.
 	Function string
 	// Stack is the party's stack at the end of the wait, the innermost function first. Stack is
 	// empty if the stack is unknown.
@@ -126,7 +130,9 @@ type Cause struct {
 	Duration time.Duration
 	// Function is the function that ran or waited: the program's innermost function, or else the
 	// innermost function of a library, or "". If Function is the program's and called a library,
-	// Via is the outermost function of the library.
+	// Via is the outermost function of the library. A function literal of a package variable, such
+	// as stream.init.func2, gives way to its caller in the program. Without a caller, the file and
+	// the line follow the name: "stream.init.func2 (stream.go:57)".
 	Function, Via string
 	// SpanID is the span of the request with more than half of the time, or else the root.
 	SpanID trace.SpanID

@@ -1,7 +1,9 @@
 package waits
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/perfline/perfline/internal/text"
@@ -90,12 +92,8 @@ func (r *Request) phrase(c *Cause) string {
 			request = "another goroutine of that request"
 		}
 	}
-	other := func(verb string) string {
-		if c.By == nil {
-			return in
-		}
-		return took(request, by, verb)
-	}
+	// other names the other side of the wait. Without a name, other names the waiter.
+	other := func(verb string) string { return cmp.Or(took(request, by, verb), in) }
 	switch c.Kind {
 	case OnCPU:
 		return "ran on a processor" + in
@@ -106,6 +104,9 @@ func (r *Request) phrase(c *Cause) string {
 	case Pool:
 		return "waited for a database connection" + other("held")
 	case ChannelSend:
+		if c.By != nil && c.By.closes() {
+			return "waited to send to a channel" + other("closed")
+		}
 		return "waited to send to a channel" + other("reads")
 	case ChannelReceive:
 		return "waited to receive from a channel" + in
@@ -116,6 +117,9 @@ func (r *Request) phrase(c *Cause) string {
 	case File:
 		return "waited for a file or a pipe" + in
 	case Timer:
+		if c.By != nil && strings.HasPrefix(c.By.Function, "context.") {
+			return "waited until the deadline of its context" + in
+		}
 		return "waited for a timer" + in
 	case Condition:
 		return "waited for a condition" + in
@@ -123,6 +127,11 @@ func (r *Request) phrase(c *Cause) string {
 		return "waited for a WaitGroup" + in
 	case Syscall:
 		return "system call" + in
+	case CCode:
+		if in != "" {
+			in = ", called" + in
+		}
+		return "ran or waited in C code" + in
 	case GCAssist, GarbageCollection:
 		return "garbage collection"
 	case StopTheWorld:
@@ -145,8 +154,19 @@ func (r *Request) phrase(c *Cause) string {
 	case NotRun:
 		return "the operating system did not run the process, and why is not known"
 	default:
-		return "waited" + in
+		return "waited" + cmp.Or(in, " for something unknown, perhaps since before the trace")
 	}
+}
+
+// closes reports whether the party ended the wait by closing a channel. The runtime's stack of a
+// goroutine that closes begins with the caller. Other operations on channels have a function of
+// the runtime or of package reflect.
+func (p *Party) closes() bool {
+	if len(p.Stack) == 0 {
+		return false
+	}
+	innermost, _, _ := strings.Cut(p.Stack[0].Function, ".")
+	return innermost != "runtime" && innermost != "reflect"
 }
 
 // took names the request and the function that held what this request waited for.

@@ -16,13 +16,16 @@ const ms = time.Millisecond
 var (
 	root, child = trace.SpanID{1}, trace.SpanID{2}
 
-	own     = &waits.Party{Request: "GET /", RootID: root, Function: "main.work"}
-	search  = &waits.Party{Request: "GET /search", Function: "example.com/shop/index.(*Index).rebuild"}
-	unknown = &waits.Party{}
-	worker  = &waits.Party{Function: "main.work"}
-	library = &waits.Party{Request: "GET /search"}
-	inner   = &waits.Party{Request: "GET /inner", RootID: trace.SpanID{3}}
-	its     = &waits.Party{Request: "GET /inner", RootID: trace.SpanID{3}, Function: "main.work"}
+	own      = &waits.Party{Request: "GET /", RootID: root, Function: "main.work"}
+	search   = &waits.Party{Request: "GET /search", Function: "example.com/shop/index.(*Index).rebuild"}
+	unknown  = &waits.Party{}
+	worker   = &waits.Party{Function: "main.work"}
+	library  = &waits.Party{Request: "GET /search"}
+	closer   = &waits.Party{Function: "main.stop", Stack: []waits.Frame{{Function: "main.stop"}}}
+	reader   = &waits.Party{Function: "main.drain", Stack: []waits.Frame{{Function: "runtime.chanrecv1"}, {Function: "main.drain"}}}
+	deadline = &waits.Party{Function: "context.WithDeadlineCause.func2"}
+	inner    = &waits.Party{Request: "GET /inner", RootID: trace.SpanID{3}}
+	its      = &waits.Party{Request: "GET /inner", RootID: trace.SpanID{3}, Function: "main.work"}
 )
 
 func TestSentence(t *testing.T) {
@@ -38,6 +41,9 @@ func TestSentence(t *testing.T) {
 		{[]waits.Cause{{Kind: waits.Mutex, By: own}}, "waited for a mutex that another goroutine of this request held in main.work"},
 		{[]waits.Cause{{Kind: waits.Mutex, By: unknown}}, "waited for a mutex"},
 		{[]waits.Cause{{Kind: waits.Mutex, Function: in}}, "waited for a mutex in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Mutex, Function: in, By: unknown}}, "waited for a mutex in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Pool, Function: in, By: unknown}}, "waited for a database connection in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.ChannelSend, Function: in, By: unknown}}, "waited to send to a channel in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.Pool, By: search}}, "waited for a database connection that GET /search held in (*Index).rebuild"},
 		{[]waits.Cause{{Kind: waits.Pool, Function: in}}, "waited for a database connection in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.Network, Function: in, SpanID: child, Span: "GET payment.local"}}, ", in span GET payment.local: waited for the network in (*Store).flush"},
@@ -53,17 +59,25 @@ func TestSentence(t *testing.T) {
 		{[]waits.Cause{{Kind: waits.Network, Function: in, SpanID: root, Span: "GET /"}}, "waited for the network in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.Network}}, "waited for the network"},
 		{[]waits.Cause{{Kind: waits.Timer, Function: "main.poll"}}, "waited for a timer in main.poll"},
+		{[]waits.Cause{{Kind: waits.Timer, Function: in, By: deadline}}, "waited until the deadline of its context in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Timer, Function: in, By: deadline, In: inner}}, "waited for GET /inner, which waited until the deadline of its context in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.Timer, Function: in, By: worker}}, "waited for a timer in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.OnCPU, Function: "a/b.sum[go.shape.int]"}}, "ran on a processor in b.sum[go.shape.int]"},
 		{[]waits.Cause{{Kind: waits.OnCPU, Function: "b.sum", In: search}}, "waited for GET /search, which ran on a processor in b.sum"},
 		{[]waits.Cause{{Kind: waits.Runnable, By: search}}, "waited for a processor that GET /search used in (*Index).rebuild"},
 		{[]waits.Cause{{Kind: waits.Runnable}}, "waited for a processor"},
 		{[]waits.Cause{{Kind: waits.ChannelSend, By: search}}, "waited to send to a channel that GET /search reads in (*Index).rebuild"},
+		{[]waits.Cause{{Kind: waits.ChannelSend, By: closer}}, "waited to send to a channel that a goroutine closed in main.stop"},
+		{[]waits.Cause{{Kind: waits.ChannelSend, By: reader}}, "waited to send to a channel that a goroutine reads in main.drain"},
 		{[]waits.Cause{{Kind: waits.ChannelSend, Function: in}}, "waited to send to a channel in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.ChannelReceive, Function: in}}, "waited to receive from a channel in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.Select, Function: in}}, "waited in a select statement in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.Condition, Function: in}}, "waited for a condition in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.WaitGroup, Function: in}}, "waited for a WaitGroup in (*Store).flush"},
 		{[]waits.Cause{{Kind: waits.Syscall, Function: in}}, "system call in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.CCode, Function: in}}, "ran or waited in C code, called in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.CCode, Function: in, In: inner}}, "waited for GET /inner, which ran or waited in C code, called in (*Store).flush"},
+		{[]waits.Cause{{Kind: waits.CCode}}, "ran or waited in C code"},
 		{[]waits.Cause{{Kind: waits.GarbageCollection, Function: in}}, "garbage collection"},
 		{[]waits.Cause{{Kind: waits.StopTheWorld}}, "the runtime stopped all goroutines"},
 		{[]waits.Cause{{Kind: waits.StopTheWorld, By: worker}}, "the runtime stopped all goroutines for main.work"},
@@ -74,7 +88,8 @@ func TestSentence(t *testing.T) {
 		{[]waits.Cause{{Kind: waits.CPULimit, Function: in}}, "the limit of CPU time stopped the process"},
 		{[]waits.Cause{{Kind: waits.NotRun, Function: in}}, "the operating system did not run the process, and why is not known"},
 		{[]waits.Cause{{Kind: waits.Wait, Function: in}}, "waited in (*Store).flush"},
-		{[]waits.Cause{{Kind: 200}}, "waited"},
+		{[]waits.Cause{{Kind: waits.Wait}}, "waited for something unknown, perhaps since before the trace"},
+		{[]waits.Cause{{Kind: waits.Wait, In: inner}}, "waited for GET /inner, which waited for something unknown, perhaps since before the trace"},
 	} {
 		r := waits.Request{RootID: root, Duration: 40 * ms, Causes: c.causes}
 		want := c.want

@@ -42,6 +42,8 @@ func (c *call) TellAnswer(f *serving.Facts) {
 	f.Form, f.Texts[textCode], f.Texts[textFailure] = form{}, c.code, c.failure
 }
 
+func (form) Path(*serving.Facts) string { return "" }
+
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	server, serverPort := received.EndpointHostPort(f.Addresses[addressServer], f.Texts[textServer])
 	peer, peerPort := received.EndpointHostPort(f.Addresses[addressPeer], f.Texts[textPeer])

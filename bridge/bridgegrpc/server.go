@@ -101,6 +101,9 @@ func (h *server) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 		c.incoming, c.span = nil, span
 	}
 	ctx, c.tl, c.ownsTimeline = serving.Timeline(ctx, span, tl)
+	if c.ownsTimeline && c.tl.Mirrored() {
+		serving.Mirror(c.tl.Unit(), span, c.method, "")
+	}
 	c.request.Store(1) // the moment 0
 	return context.WithValue(ctx, h, c)
 }

@@ -87,6 +87,54 @@ func TestAnswerThatDoesNotArrive(t *testing.T) {
 			},
 			want: "200 ",
 		}, {
+			name: "the client leaves a stream of lines",
+			handle: func(_ *testing.T, w http.ResponseWriter, r *http.Request, leave func()) {
+				w.Header().Set("Content-Type", "application/x-ndjson; charset=utf-8")
+				_, _ = io.WriteString(w, "{}\n")
+				w.(http.Flusher).Flush()
+				leave()
+				gone(r)
+				_, _ = io.WriteString(w, "{}\n")
+			},
+			want: "200 ",
+		}, {
+			name: "the client leaves a download of lines",
+			handle: func(_ *testing.T, w http.ResponseWriter, r *http.Request, leave func()) {
+				w.Header().Set("Content-Type", "application/x-ndjson; charset=utf-8")
+				_, _ = io.WriteString(w, "{}\n")
+				leave()
+				gone(r)
+			},
+			want: "200 client_closed_request",
+		}, {
+			name: "the client leaves what the program calls a stream",
+			handle: func(_ *testing.T, w http.ResponseWriter, r *http.Request, leave func()) {
+				bridgehttp.SetStream(r.Context())
+				_, _ = io.WriteString(w, "line\n")
+				w.(http.Flusher).Flush()
+				leave()
+				gone(r)
+				_, _ = io.WriteString(w, "line\n")
+			},
+			want: "200 ",
+		}, {
+			name: "the client leaves a long poll",
+			handle: func(_ *testing.T, _ http.ResponseWriter, r *http.Request, leave func()) {
+				bridgehttp.SetStream(r.Context())
+				leave()
+				gone(r)
+			},
+			want: " ",
+		}, {
+			name: "the server ends a stream", late: true,
+			server: func(s *http.Server) { s.WriteTimeout = time.Second },
+			handle: func(_ *testing.T, w http.ResponseWriter, r *http.Request, _ func()) {
+				bridgehttp.SetStream(r.Context())
+				time.Sleep(2 * time.Second)
+				w.WriteHeader(http.StatusAccepted)
+			},
+			want: " timeout",
+		}, {
 			name: "the client has the whole answer, and leaves",
 			handle: func(t *testing.T, w http.ResponseWriter, r *http.Request, leave func()) {
 				w.Header().Set("Content-Length", "5")

@@ -73,6 +73,8 @@ func (q *request) TellAnswer(f *serving.Facts) {
 	f.Numbers[numberReceived], f.Numbers[numberSent] = q.bytesRead.Load(), q.response.written
 }
 
+func (form) Path(f *serving.Facts) string { return received.Text(f.Texts[textPath]) }
+
 func (form) Request(f *serving.Facts, to serving.AttributeSink) {
 	t := &f.Texts
 	scheme := schemeHTTP

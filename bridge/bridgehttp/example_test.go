@@ -15,6 +15,24 @@ import (
 	"github.com/perfline/perfline/observer"
 )
 
+// The client of a stream leaves when the client has read enough: such a request does not fail.
+func ExampleSetStream() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /log", func(w http.ResponseWriter, r *http.Request) {
+		bridgehttp.SetStream(r.Context())
+		for _, line := range []string{"started", "stopped"} {
+			_, _ = fmt.Fprintln(w, line)
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+	w := httptest.NewRecorder()
+	bridgehttp.Middleware(mux).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/log", http.NoBody))
+	fmt.Print(w.Body)
+	// Output:
+	// started
+	// stopped
+}
+
 // The middleware goes around the mux. Most programs have one timeline and one provider, and call
 // bridgehttp.Middleware: it takes observer.ProcessTimeline and otel.SetTracerProvider's.
 func ExampleServer_Middleware() {

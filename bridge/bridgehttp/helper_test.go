@@ -12,6 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/leaktest"
 	"github.com/perfline/perfline/marks"
@@ -128,4 +129,46 @@ func everything(t *testing.T, ctx context.Context) {
 	if _, err := marks.Measure(ctx, "measured", marks.MeasureOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A quietWriter allocates nothing.
+type quietWriter struct{ http1Fake }
+
+func (quietWriter) WriteHeader(int)             {}
+func (quietWriter) Write(b []byte) (int, error) { return len(b), nil }
+
+// nowhere is an output that takes spans and keeps none.
+type nowhere struct{}
+
+func (nowhere) Accept([]bridge.Spans)            {}
+func (nowhere) ForceFlush(context.Context) error { return nil }
+func (nowhere) Shutdown(context.Context) error   { return nil }
+
+// ownProvider returns perfline's provider with an exporter.
+func ownProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *bridge.TracerProvider {
+	tb.Helper()
+	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: s, Exporters: []bridge.Output{nowhere{}}})
+	tb.Cleanup(func() {
+		if err := tp.Shutdown(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	})
+	return tp
+}
+
+// sdkProvider returns the SDK's provider, which joins the timeline.
+func sdkProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *sdktrace.TracerProvider {
+	tb.Helper()
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&recorder{}), sdktrace.WithSampler(s))
+	tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl, TracerProvider: tp}))
+	tb.Cleanup(func() {
+		if err := tp.Shutdown(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	})
+	return tp
+}
+
+func quietTimeline() *observer.Timeline {
+	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/perfline/perfline/bridge/internal/kinds"
 	"github.com/perfline/perfline/bridge/internal/received"
 	"github.com/perfline/perfline/bridge/internal/serving"
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
 	"github.com/perfline/perfline/internal/scope"
 	"github.com/perfline/perfline/internal/text"
@@ -108,9 +109,8 @@ type Server struct {
 // receive the whole response. The span, the metrics and the entry then contain error.type. The
 // value is the status, the type of the error, or one of these words:
 //
-//   - client_closed_request: the client left before the whole response arrived. Responses with the
-//     Content-Type text/event-stream do not fail in this case, because clients may leave such a
-//     stream at any time.
+//   - client_closed_request: the client left before the whole response arrived. Streams do not fail
+//     in this case, because clients may leave a stream at any time: see [SetStream].
 //   - timeout: the time for writing expired, by the server's WriteTimeout or the handler's deadline
 //   - content_length_mismatch: the handler wrote less or more than the declared Content-Length
 //   - handler_aborted: the handler panicked with [http.ErrAbortHandler]
@@ -235,6 +235,9 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.pattern = r.Pattern
 	q.response.request = q
 	q.response.arrival.begin(q, r)
+	if q.tl.Mirrored() {
+		q.mirror(inner)
+	}
 	returned := false
 	defer func() {
 		r.MultipartForm = inner.MultipartForm // net/http removes the form's files
@@ -262,6 +265,22 @@ func (q *request) start(ctx context.Context, r *http.Request) {
 	q.incoming = r
 	q.ctx, q.span = serving.StartSpan(ctx, m.timeline, m.tracer, name, q, public)
 	q.incoming = nil
+}
+
+// mirror writes the request to the black box, and says where the route will appear. r is the
+// request that the mux sees.
+func (q *request) mirror(r *http.Request) {
+	u := q.tl.Unit()
+	if q.ownsTimeline {
+		serving.Mirror(u, q.span, q.method, r.URL.Path)
+	}
+	if slot := u.LockMirror(); slot != nil {
+		if route := matchedRoute(r); route != "" { // of a mux around the middleware
+			slot.Route(route)
+		}
+		slot.Pattern(&r.Pattern)
+		u.UnlockMirror()
+	}
 }
 
 // extract returns ctx with the values that the propagators read from a request's header.
@@ -327,6 +346,9 @@ func (q *request) complete(r *http.Request, returned bool, p any) {
 	}
 	q.m.timeline.Try(serving.OfSpan, func() {
 		serving.MarkChosen(q.span, q.tl)
+		if res.isStream() && serving.Takes(q.span) {
+			q.span.SetAttributes(attribute.Bool(record.StreamKey, true))
+		}
 		if q.foreignSpan {
 			q.setRoute(r, kind)
 		} else {
@@ -366,9 +388,6 @@ func (q *request) describe(r *http.Request, x *exchange, cut bool, p any) {
 		span.SetName(q.kind.name)
 	}
 	serving.Answer(span, q)
-	if q.response.isStream() {
-		span.SetAttributes(attribute.Bool(record.StreamKey, true))
-	}
 	if x.failure == "" {
 		return
 	}
@@ -380,6 +399,8 @@ func (q *request) describe(r *http.Request, x *exchange, cut bool, p any) {
 			semconv.ExceptionType(x.failure),
 			semconv.ExceptionMessage(text.Valid(record.PanicText(p))),
 			semconv.ExceptionStacktrace(text.Cut(string(debug.Stack()), record.MaxText))))
+	case x.failure == clientLeft && q.response.mayBeStream():
+		why = local.LeftStream
 	case cut:
 		why = "the answer did not arrive whole"
 	}

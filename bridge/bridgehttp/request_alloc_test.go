@@ -6,7 +6,6 @@ package bridgehttp_test
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"testing"
 
@@ -15,26 +14,12 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/bridge/bridgehttp"
 	"github.com/perfline/perfline/internal/bothproviders"
 	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 )
-
-// A quietWriter allocates nothing.
-type quietWriter struct{ http1Fake }
-
-func (quietWriter) WriteHeader(int)             {}
-func (quietWriter) Write(b []byte) (int, error) { return len(b), nil }
-
-// nowhere is an output that takes spans and keeps none.
-type nowhere struct{}
-
-func (nowhere) Accept([]bridge.Spans)            {}
-func (nowhere) ForceFlush(context.Context) error { return nil }
-func (nowhere) Shutdown(context.Context) error   { return nil }
 
 // An exchange is a request that is served again and again, by a handler and by the same handler in the middleware.
 type exchange struct{ bare, wrapped func() }
@@ -68,35 +53,6 @@ func newExchange(tb testing.TB, tp trace.TracerProvider, tl *observer.Timeline, 
 		}
 	}
 	return exchange{serve(mux), serve(wrapped)}
-}
-
-// ownProvider returns perfline's provider with an exporter.
-func ownProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *bridge.TracerProvider {
-	tb.Helper()
-	tp := bridge.NewTracerProvider(bridge.TracerProviderConfig{Timeline: tl, Sampler: s, Exporters: []bridge.Output{nowhere{}}})
-	tb.Cleanup(func() {
-		if err := tp.Shutdown(context.Background()); err != nil {
-			tb.Error(err)
-		}
-	})
-	return tp
-}
-
-// sdkProvider returns the SDK's provider, which joins the timeline.
-func sdkProvider(tb testing.TB, tl *observer.Timeline, s sdktrace.Sampler) *sdktrace.TracerProvider {
-	tb.Helper()
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&recorder{}), sdktrace.WithSampler(s))
-	tp.RegisterSpanProcessor(bridge.NewProcessor(bridge.ProcessorConfig{Timeline: tl, TracerProvider: tp}))
-	tb.Cleanup(func() {
-		if err := tp.Shutdown(context.Background()); err != nil {
-			tb.Error(err)
-		}
-	})
-	return tp
-}
-
-func quietTimeline() *observer.Timeline {
-	return observer.NewTimeline(observer.TimelineOptions{Scheduler: func(func()) {}, MaxPending: 1 << 18})
 }
 
 // A whole request pays for these: its context and timeline, its span, its header. The ceilings are what was measured.

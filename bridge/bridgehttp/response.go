@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +49,9 @@ func (res *response) begin(status int) {
 	}
 	q := res.request
 	_ = q.tl.SetTiming(record.ResponseStart, q.tl.Now())
+	if q.tl.Mirrored() {
+		q.tl.Unit().LookForRoute()
+	}
 	q.timing.header(q, res)
 }
 
@@ -156,16 +158,6 @@ func (res *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
 		res.headerSent, res.hijacked = true, true
 	}
 	return conn, buf, err
-}
-
-// isStream reports whether the answer lasts until the client leaves: server-sent events, or another
-// protocol.
-func (res *response) isStream() bool {
-	if res.hijacked || res.status == http.StatusSwitchingProtocols {
-		return true
-	}
-	types := res.fields()["Content-Type"]
-	return len(types) > 0 && strings.HasPrefix(types[0], "text/event-stream")
 }
 
 // Unwrap returns the inner writer for [http.ResponseController]. The caller may set fields of the

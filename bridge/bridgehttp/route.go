@@ -24,7 +24,9 @@ import (
 // Programs with [http.ServeMux] need not call SetRoute. For another router, wrap the whole router
 // in [Middleware], and call SetRoute from a middleware of the router. The call may precede or
 // follow the handler. The last call sets the route. Calls after the request are ignored.
-// docs/frameworks.md lists the code for chi, gin, echo, gorilla/mux and httprouter.
+// docs/frameworks.md lists the code for chi, gin, echo, gorilla/mux and httprouter. In a router
+// that is part of the program, call SetRoute before the handler, with the pattern and not with the
+// path.
 func SetRoute(ctx context.Context, route string) {
 	if u := record.FromContext(ctx).Unit(); u != nil {
 		setRoute(ctx, u, route)
@@ -38,7 +40,7 @@ func setRoute(ctx context.Context, u *record.Unit, route string) {
 	u.Try(serving.OfSpan, func() {
 		span := trace.SpanFromContext(ctx)
 		s, ok := span.(sdktrace.ReadOnlySpan)
-		if !ok || s.SpanKind() != trace.SpanKindServer ||
+		if !ok || route == "" || s.SpanKind() != trace.SpanKindServer ||
 			s.InstrumentationScope().Name == scope.Name {
 			return
 		}

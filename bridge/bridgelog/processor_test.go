@@ -16,7 +16,6 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
-	collector "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
@@ -63,7 +62,7 @@ func (o *output) decoded(t *testing.T) []*logspb.ResourceLogs {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var request collector.ExportLogsServiceRequest
+	var request logspb.LogsData
 	if err := proto.Unmarshal(o.request, &request); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +295,7 @@ func TestLoggerProvider(t *testing.T) {
 	}
 	var got []string
 	for _, body := range to.requests {
-		var request collector.ExportLogsServiceRequest
+		var request logspb.LogsData
 		if err := proto.Unmarshal(body, &request); err != nil {
 			t.Fatal(err)
 		}

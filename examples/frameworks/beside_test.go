@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -139,6 +140,28 @@ func TestRoutesBesideOtelhttp(t *testing.T) {
 							}
 						}
 					})
+				}
+			}
+		}
+	}
+}
+
+// A request that no route matches has the method as its name and no route, on each span and in the metrics.
+func TestUnmatchedBesideOtelhttp(t *testing.T) {
+	for _, f := range allFrameworks {
+		for _, inside := range []bool{false, true} {
+			s := newSetUp(t, false)
+			h := s.otelhttp(s.middleware(f.handler()))
+			if inside {
+				h = s.middleware(s.otelhttp(f.handler()))
+			}
+			srv := httptest.NewServer(h)
+			get(t, srv, "/nothing")
+			srv.Close()
+			for _, span := range s.rec.Spans() {
+				routed := span.Attr(semconv.HTTPRouteKey).Type() != attribute.EMPTY
+				if !f.around && (span.Name != "GET" || routed) {
+					t.Errorf("%s, otelhttp inside %v: %q, a route %v", f.name, inside, span.Name, routed)
 				}
 			}
 		}

@@ -11,9 +11,8 @@ import (
 // ChiRoute is a middleware for chi. The route is complete after the handler.
 func ChiRoute(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			bridgehttp.SetRoute(r.Context(), chi.RouteContext(r.Context()).RoutePattern())
-		}()
+		ctx := r.Context()
+		defer func() { bridgehttp.SetRoute(ctx, chi.RouteContext(ctx).RoutePattern()) }()
 		next.ServeHTTP(w, r)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,23 @@ func httpRouter() http.Handler {
 	return r
 }
 
+// ownRouter is a router without a library: a list of regular expressions.
+func ownRouter() http.Handler {
+	itemPath, failPath := regexp.MustCompile(`^/items/[^/]+$`), regexp.MustCompile(`^/fail/[^/]+$`)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case itemPath.MatchString(r.URL.Path):
+			bridgehttp.SetRoute(r.Context(), "/items/{id}")
+			marks.Mark(r.Context(), "item")
+		case failPath.MatchString(r.URL.Path):
+			bridgehttp.SetRoute(r.Context(), "/fail/{id}")
+			http.Error(w, "no coffee", teapot)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
 // allFrameworks have a handler each.
 var allFrameworks = []struct {
 	name    string
@@ -134,6 +152,7 @@ var allFrameworks = []struct {
 	{"echo v5", echoV5, ":id", false},
 	{"gorilla/mux", gorilla, "{id}", false},
 	{"httprouter", httpRouter, ":id", false},
+	{"a router of one's own", ownRouter, "{id}", false},
 }
 
 func TestFrameworks(t *testing.T) {

@@ -19,12 +19,14 @@ func (ConnectRoute) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// WrapStreamingHandler is for streams.
+// WrapStreamingHandler is for streams. By their types, the middleware knows only the streams of
+// Connect's own protocol, and not those of gRPC and gRPC-Web.
 func (ConnectRoute) WrapStreamingHandler(
 	next connect.StreamingHandlerFunc,
 ) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		bridgehttp.SetRoute(ctx, conn.Spec().Procedure)
+		bridgehttp.SetStream(ctx)
 		return next(ctx, conn)
 	}
 }

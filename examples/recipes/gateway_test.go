@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -30,12 +31,12 @@ func TestGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend := grpc.NewServer(grpc.StatsHandler(bridgegrpc.Server{TracerProvider: rec.TracerProvider(), Timeline: rec.Timeline()}.Handler()))
+	backend := grpc.NewServer(grpc.WaitForHandlers(true), grpc.StatsHandler(bridgegrpc.Server{TracerProvider: rec.TracerProvider(), Timeline: rec.Timeline(), Propagators: propagation.TraceContext{}}.Handler()))
 	healthpb.RegisterHealthServer(backend, health.NewServer())
 	go func() { _ = backend.Serve(l) }()
 	defer backend.Stop()
 	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithStatsHandler(bridgegrpc.Client{TracerProvider: rec.TracerProvider()}.Handler()))
+		grpc.WithStatsHandler(bridgegrpc.Client{TracerProvider: rec.TracerProvider(), Propagators: propagation.TraceContext{}}.Handler()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,10 @@ func TestGateway(t *testing.T) {
 	}
 	srv := httptest.NewServer(bridgehttp.Server{TracerProvider: rec.TracerProvider(), Timeline: rec.Timeline()}.Middleware(gateway))
 	defer srv.Close()
-	for _, path := range []string{"/healthz", "/v1/items/socks", "/nothing"} {
+	if err := gateway.HandlePath("GET", "/v1/stores/{id}/check", func(http.ResponseWriter, *http.Request, map[string]string) {}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/healthz", "/v1/items/socks", "/v1/stores/7/check", "/nothing"} {
 		answer, err := http.Get(srv.URL + path)
 		if err != nil {
 			t.Fatal(err)
@@ -58,12 +62,14 @@ func TestGateway(t *testing.T) {
 		answer.Body.Close()
 	}
 	srv.Close()
+	backend.Stop() // waits for the end of the server's span
 	rec.Want(`
 		GET /healthz http.route=/healthz http.response.status_code=200 (server)
 		  grpc.health.v1.Health/Check (client)
 		    grpc.health.v1.Health/Check (server)
 		GET /v1/{name=items/*} http.route=/v1/{name=items/*} http.response.status_code=404 (server)
 		  * items/socks
+		GET /v1/stores/{id}/check http.route=/v1/stores/{id}/check http.response.status_code=200 (server)
 		GET http.response.status_code=404 (server)
 	`, semconv.HTTPRouteKey, semconv.HTTPResponseStatusCodeKey)
 }

@@ -1,11 +1,15 @@
 package recipes_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
 
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
 
 	"github.com/perfline/perfline/examples/recipes"
 	"github.com/perfline/perfline/marks"
@@ -57,3 +61,74 @@ func TestGorm(t *testing.T) {
 		sql.conn.query db.system.name=sqlite (client)
 	`, semconv.DBSystemNameKey)
 }
+
+// A write with context.WithoutCancel is a span of its request, and goes on when the client has left. A query with the request's context is
+// cancelled.
+func TestWriteOfALeftRequest(t *testing.T) {
+	rec, ctx, end := record(t)
+	db, err := recipes.OpenSQL("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db"), semconv.DBSystemNameSQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	request, leave := context.WithCancel(ctx)
+	if _, err := db.ExecContext(request, "CREATE TABLE items (name TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	if _, err := db.ExecContext(request, "INSERT INTO items VALUES ('shoes')"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v with the context of the request, want its end", err)
+	}
+	if _, err := db.ExecContext(context.WithoutCancel(request), "INSERT INTO items VALUES ('socks')"); err != nil {
+		t.Error(err)
+	}
+	end()
+	rec.Want(`
+		GET /items (server)
+		  sql.conn.exec (client)
+		  sql.conn.exec (client)
+	`)
+}
+
+// gorm's own dialect takes a connection with spans as well.
+func TestGormOverSQLite3(t *testing.T) {
+	rec, ctx, end := record(t)
+	db, err := recipes.OpenSQL("sqlite3", filepath.Join(t.TempDir(), "shop.db"), semconv.DBSystemNameSQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	g, err := gorm.Open(sqlite.New(sqlite.Config{Conn: db}), &gorm.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := &store{DB: g}
+	if err := recipes.Unit(context.WithoutCancel(ctx), "shop.migrate", func(ctx context.Context) error {
+		return shop.In(ctx).Migrate()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if items, err := shop.In(ctx).Items(); err != nil || len(items) != 0 {
+		t.Errorf("got %v, %v", items, err)
+	}
+	end()
+	rec.Want(`
+		GET /items (server)
+		  sql.conn.query db.system.name=sqlite (client)
+		sql.conn.query db.system.name=sqlite (client)
+		shop.migrate
+		  sql.conn.query db.system.name=sqlite (client)
+		  sql.conn.exec db.system.name=sqlite (client)
+	`, semconv.DBSystemNameKey)
+}
+
+type item struct{ Name string }
+
+// A store has methods without contexts, as the guide has it.
+type store struct{ DB *gorm.DB }
+
+func (s *store) In(ctx context.Context) *store { return &store{DB: s.DB.WithContext(ctx)} }
+
+func (s *store) Migrate() error { return s.DB.AutoMigrate(&item{}) }
+
+func (s *store) Items() (items []item, err error) { return items, s.DB.Find(&items).Error }

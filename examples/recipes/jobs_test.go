@@ -15,7 +15,8 @@ import (
 	"github.com/perfline/perfline/marks"
 )
 
-// A record continues the trace of its producer, in a span of kind consumer with the consumer's marks.
+// A record continues the trace of its producer, in a span of kind consumer with the consumer's marks. A record without a trace is a unit
+// of its own, also if the loop that polls has a span.
 func TestKafka(t *testing.T) {
 	rec, ctx, end := record(t)
 	tracer := kotel.NewTracer()
@@ -32,7 +33,6 @@ func TestKafka(t *testing.T) {
 	if err := client.ProduceSync(ctx, &kgo.Record{Topic: "orders", Value: []byte("socks")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	end()
 	wait, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	failed := errors.New("sold out")
@@ -40,19 +40,22 @@ func TestKafka(t *testing.T) {
 	for len(records) == 0 && wait.Err() == nil { // the first answer may be an error, after which the client asks again
 		records = client.PollFetches(wait).Records()
 	}
-	for _, r := range records {
-		if err := recipes.Handle(rec.Context(t.Context()), tracer, r, func(ctx context.Context, _ *kgo.Record) error {
+	for _, r := range append(records, &kgo.Record{Topic: "orders"}) {
+		if err := recipes.Handle(ctx, tracer, r, func(ctx context.Context, _ *kgo.Record) error {
 			marks.Mark(ctx, "order.checked")
 			return failed
 		}); !errors.Is(err, failed) {
 			t.Errorf("got %v", err)
 		}
 	}
+	end()
 	rec.Want(`
 		GET /items (server)
 		  orders publish (producer)
 		    orders process (consumer) (error: sold out)
 		      * order.checked
+		orders process (consumer) (error: sold out)
+		  * order.checked
 	`)
 }
 
@@ -74,5 +77,31 @@ func TestCron(t *testing.T) {
 		backup (error: disk full)
 		  * backup.begun
 		  * exception
+	`)
+}
+
+// Work that outlives its request is a unit of its own, and goes on when the request's context has ended.
+func TestWorkAfterItsRequest(t *testing.T) {
+	rec, ctx, end := record(t)
+	request, cancel := context.WithCancel(ctx)
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	rest := context.WithoutCancel(request)
+	go func() {
+		ended <- recipes.Unit(rest, "mail.send", func(ctx context.Context) error {
+			<-begun
+			marks.Mark(ctx, "mail.written")
+			return ctx.Err()
+		})
+	}()
+	end()
+	cancel()
+	close(begun)
+	if err := <-ended; err != nil {
+		t.Errorf("the work ended with its request: %v", err)
+	}
+	rec.Want(`
+		GET /items (server)
+		mail.send
+		  * mail.written
 	`)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/plugin/kotel"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // NewKafka returns a client with a span for each record that is sent. The record carries its trace.
@@ -19,9 +20,11 @@ func NewKafka(t *kotel.Tracer, opts ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(opts, kgo.WithHooks(sending))...)
 }
 
-// Handle calls a handler in a span of kind consumer. The span continues the record's trace.
+// Handle calls a handler in a span of kind consumer. The span continues the record's trace, and not
+// the trace of ctx.
 func Handle(ctx context.Context, t *kotel.Tracer, r *kgo.Record,
 	handler func(context.Context, *kgo.Record) error) error {
+	ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
 	r.Context = otel.GetTextMapPropagator().Extract(ctx, kotel.NewRecordCarrier(r))
 	ctx, span := t.WithProcessSpan(r)
 	defer span.End()

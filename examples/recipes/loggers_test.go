@@ -14,6 +14,7 @@ import (
 
 	"github.com/perfline/perfline/bridge"
 	"github.com/perfline/perfline/examples/recipes"
+	"github.com/perfline/perfline/marks"
 )
 
 // A line that is logged with a request's context has the ids of its span. Warnings become marks where hooks get the context.
@@ -36,19 +37,31 @@ func TestLoggers(t *testing.T) {
 	z := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(&out), zap.InfoLevel))
 	z.Warn("zap", recipes.ZapFields(ctx)...)
 
+	own := func(message string) { // a logger without a library
+		line := map[string]string{"message": message}
+		if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
+			line["trace_id"], line["span_id"] = sc.TraceID().String(), sc.SpanID().String()
+		}
+		marks.Mark(ctx, message)
+		if err := json.NewEncoder(&out).Encode(line); err != nil {
+			t.Error(err)
+		}
+	}
+	own("own")
+
 	end()
 	l.Warn("logrus without a context")
 	zero.Warn().Msg("zerolog without a context")
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
-	if len(lines) != 6 {
-		t.Fatalf("got %d lines, want 6:\n%s", len(lines), out.String())
+	if len(lines) != 7 {
+		t.Fatalf("got %d lines, want 7:\n%s", len(lines), out.String())
 	}
-	for _, line := range lines[4:] {
+	for _, line := range lines[5:] {
 		if bytes.Contains(line, []byte("trace_id")) {
 			t.Errorf("%s has an id", line)
 		}
 	}
-	for _, line := range lines[:4] {
+	for _, line := range lines[:5] {
 		var ids struct {
 			Trace string `json:"trace_id"`
 			Span  string `json:"span_id"`
@@ -61,5 +74,6 @@ func TestLoggers(t *testing.T) {
 		GET /items (server)
 		  * logrus
 		  * zerolog
+		  * own
 	`)
 }

@@ -7,18 +7,7 @@ import (
 	"net/http"
 
 	"github.com/coder/websocket"
-
-	"github.com/perfline/perfline/marks"
 )
-
-// Unit does some work as a unit of its own, with a trace, marks and a profile.
-func Unit(ctx context.Context, name string, work func(context.Context) error) error {
-	ctx, t := marks.StartJob(ctx, name)
-	defer t.End()
-	err := work(ctx)
-	t.Fail(err)
-	return err
-}
 
 // ReadMessages calls a handler for each message of a websocket, as a unit, until the connection
 // ends or the handler fails.
@@ -37,25 +26,37 @@ func ReadMessages(ctx context.Context, c *websocket.Conn, name string,
 	}
 }
 
-// SendEvents answers a request with server-sent events, until the client leaves or events is
-// closed. Writing an event is a unit. The wait for the next event belongs to no unit.
+// Write calls write for each value of values, as a unit, until ctx ends, values is closed or write
+// fails. The wait for the next value belongs to no unit.
+func Write[V any](ctx context.Context, name string, values <-chan V,
+	write func(context.Context, V) error) error {
+	for {
+		select {
+		case v, ok := <-values:
+			if !ok {
+				return nil
+			}
+			if err := Unit(ctx, name, func(ctx context.Context) error {
+				return write(ctx, v)
+			}); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// SendEvents answers a request with server-sent events. Writing an event is a unit. SendEvents ends
+// when the client leaves, events is closed or write fails.
 func SendEvents[E any](w http.ResponseWriter, r *http.Request, name string, events <-chan E,
 	write func(context.Context, io.Writer, E) error) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	err := out.Flush()
-	for err == nil {
-		select {
-		case e, ok := <-events:
-			if !ok {
-				return nil
-			}
-			err = Unit(r.Context(), name, func(ctx context.Context) error {
-				return errors.Join(write(ctx, w, e), out.Flush())
-			})
-		case <-r.Context().Done():
-			return nil
-		}
+	if err := out.Flush(); err != nil {
+		return err
 	}
-	return err
+	return Write(r.Context(), name, events, func(ctx context.Context, e E) error {
+		return errors.Join(write(ctx, w, e), out.Flush())
+	})
 }

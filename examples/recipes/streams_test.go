@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
+	gorilla "github.com/gorilla/websocket"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/perfline/perfline/bridge/bridgehttp"
@@ -73,6 +75,75 @@ func TestMessages(t *testing.T) {
 		  * shoes
 		  * exception
 	`, semconv.HTTPResponseStatusCodeKey, "perfline.stream")
+}
+
+// A websocket's handler that returns after the upgrade has a short span of the class stream. What a goroutine writes afterwards are
+// units of work, also when the request's context has ended.
+func TestWrites(t *testing.T) {
+	rec := bridgetest.New(t)
+	prices, written := make(chan int, 1), make(chan error, 1)
+	srv, wait := serveStream(t, rec, "GET /prices", func(w http.ResponseWriter, r *http.Request) {
+		conn, err := new(gorilla.Upgrader).Upgrade(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+		go func() {
+			defer cancel()
+			defer conn.Close()
+			written <- recipes.Write(ctx, "price", prices, func(ctx context.Context, price int) error {
+				marks.Mark(ctx, fmt.Sprint(price))
+				return conn.WriteJSON(price)
+			})
+		}()
+	})
+	c, answer, err := gorilla.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(srv.URL, "http")+"/prices", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	defer c.Close()
+	wait() // the request has ended
+	for _, price := range []int{7, 8} {
+		prices <- price
+		var got int
+		if err := c.ReadJSON(&got); err != nil || got != price {
+			t.Fatalf("got %d, %v", got, err)
+		}
+	}
+	close(prices)
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	rec.Want(`
+		GET /prices perfline.stream=true (server)
+		price
+		  * 7
+		price
+		  * 8
+	`, "perfline.stream")
+}
+
+// Write ends with its context and with the first error.
+func TestWriteEnds(t *testing.T) {
+	rec := bridgetest.New(t)
+	ctx, cancel := context.WithCancel(rec.Context(t.Context()))
+	cancel()
+	if err := recipes.Write(ctx, "price", make(chan int), func(context.Context, int) error { return nil }); err != nil {
+		t.Errorf("got %v at the end of the context", err)
+	}
+	prices := make(chan int, 2)
+	prices <- 7
+	prices <- 8
+	left := errors.New("the client left")
+	if err := recipes.Write(rec.Context(t.Context()), "price", prices, func(context.Context, int) error { return left }); !errors.Is(err, left) {
+		t.Errorf("got %v, want the error of the write", err)
+	}
+	rec.Want(`
+		price (error: the client left)
+		  * exception
+	`)
 }
 
 // Each server-sent event is a unit of work. The request is a stream, which is never slow.

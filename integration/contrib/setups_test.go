@@ -10,20 +10,23 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 
 	"github.com/perfline/perfline"
@@ -35,7 +38,6 @@ import (
 	"github.com/perfline/perfline/marks"
 	"github.com/perfline/perfline/observer"
 	"github.com/perfline/perfline/profiling"
-	"github.com/perfline/perfline/requests"
 	"github.com/perfline/perfline/waits"
 	"github.com/perfline/perfline/waits/flight"
 )
@@ -53,8 +55,9 @@ const (
 type program struct {
 	name     string
 	provider int
-	others   string // instrumentation of others: "outside" perfline's, "inside", or none
+	others   string // instrumentation of others: "outside" perfline's, "inside", "alone" or none
 	grpc     bool
+	gateway  bool   // the HTTP request calls the gRPC server of the same process
 	between  string // a span of another package between the request's span and its children: "no-op", "unsampled", "recording" or none
 	missing  map[string]string
 }
@@ -66,11 +69,12 @@ var features = []struct {
 }{
 	{"names and routes", (*outcome).names}, {"metrics", (*outcome).metrics}, {"one request", (*outcome).oneRequest},
 	{"marks", (*outcome).marks}, {"measures and children", (*outcome).children}, {"slow requests kept", (*outcome).kept},
-	{"waits", (*outcome).waits}, {"span profiles", (*outcome).labels},
+	{"waits", (*outcome).waits}, {"span profiles", (*outcome).labels}, {"black box", (*outcome).boxed},
 }
 
 const (
 	noPage = "– (`Start` has the page)"
+	noBox  = "– (`Start` has it)"
 	wrap   = "with `WrapTracerProvider`"
 )
 
@@ -86,144 +90,21 @@ var programs = []program{
 	{name: "`Config.TracerProvider`, otelgrpc before bridgegrpc", provider: given, grpc: true, others: "outside"},
 	{name: "`Config.TracerProvider`, bridgegrpc before otelgrpc", provider: given, grpc: true, others: "inside",
 		missing: map[string]string{"one request": "2 requests", "slow requests kept": "2 requests are kept"}},
+	{name: "`Config.TracerProvider`, otelhttp alone", provider: given, others: "alone"},
+	{name: "`Config.TracerProvider`, otelgrpc alone", provider: given, grpc: true, others: "alone"},
+	{name: "a gateway to a gRPC server of the same process", gateway: true},
+	{name: "`Config.TracerProvider`, such a gateway", provider: given, gateway: true,
+		missing: map[string]string{"one request": "2 requests", "slow requests kept": "2 requests are kept"}},
 	{name: "`NewProcessor`, otelhttp around the middleware", provider: processor, others: "outside",
-		missing: map[string]string{"one request": noPage, "slow requests kept": noPage, "waits": noPage, "span profiles": wrap}},
+		missing: map[string]string{"one request": noPage, "slow requests kept": noPage, "waits": noPage, "span profiles": wrap, "black box": noBox}},
 	{name: "a no-op span in the request", between: "no-op"},
 	{name: "an unsampled span of another provider in the request", between: "unsampled",
-		missing: map[string]string{"measures and children": "measures; children of the span are dropped, and counted"}},
+		missing: map[string]string{
+			"measures and children": "measures; children of the span are dropped, and counted",
+			"waits":                 "yes; a call of a dropped span is the network",
+		}},
 	{name: "a recording span of another provider in the request", between: "recording"},
 	{name: "`Config.TracerProvider`, a no-op span in the request", provider: given, between: "no-op"},
-}
-
-// An outcome is what a program's backends and perfline have after a request.
-type outcome struct {
-	program
-	route    string // or the method
-	spans    []*tracepb.Span
-	routes   map[string]string // of the metric of durations, by scope
-	pl       *perfline.Pipeline
-	result   *waits.Request
-	labelled bool
-}
-
-func (o *outcome) servers() (all []*tracepb.Span) {
-	for _, s := range o.spans {
-		if s.GetKind() == tracepb.Span_SPAN_KIND_SERVER {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-func (o *outcome) span(name string) *tracepb.Span {
-	i := slices.IndexFunc(o.spans, func(s *tracepb.Span) bool { return s.GetName() == name })
-	if i < 0 {
-		return nil
-	}
-	return o.spans[i]
-}
-
-func (o *outcome) names() string {
-	for _, s := range o.servers() {
-		if s.GetName() != o.route {
-			return fmt.Sprintf("a server span is named %q", s.GetName())
-		}
-	}
-	return ""
-}
-
-func (o *outcome) metrics() string {
-	if len(o.routes) == 0 {
-		return "no metric"
-	}
-	for scope, route := range o.routes {
-		if !strings.HasSuffix(o.route, route) || route == "" {
-			return fmt.Sprintf("the metric of %s has the route %q", scope, route)
-		}
-	}
-	return ""
-}
-
-func (o *outcome) oneRequest() string {
-	if o.pl == nil {
-		return noPage
-	}
-	if n := len(o.pl.Recent().Newest()); n != 1 {
-		return fmt.Sprintf("%d requests", n)
-	}
-	if n := len(o.servers()); n != 1 {
-		return "two server spans"
-	}
-	return ""
-}
-
-func (o *outcome) marks() string {
-	for _, s := range o.servers() {
-		for _, e := range s.GetEvents() {
-			if e.GetName() == "mark" {
-				return ""
-			}
-		}
-	}
-	return "the server span has no mark"
-}
-
-func (o *outcome) children() string {
-	root := o.servers()[0]
-	for _, name := range []string{"render", "query"} {
-		s := o.span(name)
-		switch {
-		case s == nil && name == "query" && o.between == "unsampled" && o.pl.Stats().Bridge.SpansUnderUnsampled == 1:
-			return o.missing["measures and children"]
-		case s == nil:
-			return "no span " + name
-		case string(s.GetTraceId()) != string(root.GetTraceId()):
-			return name + " is in another trace"
-		}
-	}
-	if o.pl == nil {
-		return ""
-	}
-	var b strings.Builder
-	if err := requests.WriteWaterfall(&b, o.pl.Recent().Newest()[0], nil); err != nil {
-		return err.Error()
-	}
-	for _, name := range []string{"render", "query", "mark"} {
-		if !strings.Contains(b.String(), name) {
-			return "the page lacks " + name
-		}
-	}
-	return ""
-}
-
-func (o *outcome) kept() string {
-	if o.pl == nil {
-		return noPage
-	}
-	if kept := o.pl.Recent().Kept(); len(kept) != 1 || kept[0].Root().Keep != "slow" {
-		return fmt.Sprintf("%d requests are kept", len(kept))
-	}
-	return ""
-}
-
-func (o *outcome) waits() string {
-	switch {
-	case o.pl == nil:
-		return noPage
-	case o.result == nil || o.result.Sentence() == "":
-		return "no result"
-	}
-	return ""
-}
-
-func (o *outcome) labels() string {
-	switch {
-	case o.labelled:
-		return ""
-	case o.provider == processor:
-		return wrap
-	}
-	return "no label"
 }
 
 // Each feature works in each set-up, or the table of docs/setups.md says why not. The libraries, the flight recorder and the network are real.
@@ -237,7 +118,12 @@ func TestSetups(t *testing.T) {
 	for _, p := range programs {
 		fmt.Fprintf(&table, "| %s |", p.name)
 		t.Run(p.name, func(t *testing.T) {
-			o := p.run(t)
+			o := p.run(t, 0)
+			for d := time.Millisecond; d <= time.Second; d *= 10 { // a machine that stops the process for longer than the rest is the cause itself
+				if o.result = p.run(t, d).result; o.waits() == p.missing["waits"] {
+					break
+				}
+			}
 			for _, f := range features {
 				t.Run(f.name, func(t *testing.T) {
 					if got := f.works(o); got != p.missing[f.name] {
@@ -273,15 +159,24 @@ func TestSetups(t *testing.T) {
 	}
 }
 
-// run serves a request of the program.
-func (p program) run(t *testing.T) *outcome {
-	o := &outcome{program: p, route: "GET /items/{id}"}
+// run serves a request of the program. With a duration, the request waits for a goroutine of its own and for a call into the same process, and each rests so long.
+func (p program) run(t *testing.T, d time.Duration) *outcome {
+	o := &outcome{program: p, inner: "GET /inner"}
+	if !p.grpc {
+		o.served = append(o.served, "GET /items/{id}")
+	}
+	if p.grpc || p.gateway {
+		o.served, o.inner = append(o.served, "grpc.testing.TestService/EmptyCall"), "grpc.testing.TestService/UnaryCall"
+	}
 	got := &receiver{}
 	reader := metric.NewManualReader()
 	meters := metric.NewMeterProvider(metric.WithReader(reader))
 	defer func() { _ = meters.Shutdown(context.Background()) }()
 	tl := observer.NewTimeline(observer.TimelineOptions{})
-	result := make(chan *waits.Request, 1)
+	if p.others == "alone" {
+		tl = observer.ProcessTimeline() // no middleware passes another one on
+	}
+	result := make(chan *waits.Request, 10)
 	c := perfline.Config{
 		Service: "shop", Timeline: tl, Traces: exporter.Config{Sender: got}, Keep: bridge.KeepPolicy{Slow: 1},
 		Waits: flight.NewRecorder(flight.Config{Armed: true, MinInterval: -1}),
@@ -304,6 +199,9 @@ func (p program) run(t *testing.T) *outcome {
 			c.TracerProvider = sdk
 		}
 	}
+	if d == 0 {
+		c.BlackBox = t.TempDir()
+	}
 	if p.provider != processor {
 		pl, err := perfline.Start(t.Context(), c)
 		if err != nil {
@@ -320,23 +218,40 @@ func (p program) run(t *testing.T) *outcome {
 		if label := spanlabels.Innermost(); label != nil {
 			o.labelled = label.TraceID() == trace.SpanContextFromContext(ctx).TraceID()
 		}
-		if between != nil {
-			var span trace.Span
-			ctx, span = between.Start(ctx, "between")
-			defer span.End()
-		}
 		marks.Mark(ctx, "mark")
 		marks.Time(ctx, "render").End()
 		_, query := tp.Tracer("sql").Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
+		if o.pl != nil && c.BlackBox != "" {
+			o.open = openRequests(t, c.BlackBox)
+		}
 		query.End()
 	}
-	if p.grpc {
-		o.route = "grpc.testing.TestService/EmptyCall"
-		p.serveGRPC(t, tp, meters, tl, handle)
-	} else {
-		p.serveHTTP(t, tp, meters, tl, handle)
+	h := handlers{
+		request: func(ctx context.Context, call func(context.Context)) {
+			if between != nil {
+				var span trace.Span
+				ctx, span = between.Start(ctx, "between")
+				defer span.End()
+			}
+			if d > 0 {
+				part(ctx, tp, d)
+				call(ctx)
+			} else {
+				handle(ctx)
+			}
+		},
+		inner: func(ctx context.Context) { part(ctx, tp, d) },
 	}
-	if o.pl != nil {
+	switch {
+	case p.gateway:
+		outer := handlers{request: func(ctx context.Context, _ func(context.Context)) { p.serveGRPC(ctx, t, tp, meters, tl, h) }}
+		p.serveHTTP(t, tp, meters, tl, outer)
+	case p.grpc:
+		p.serveGRPC(t.Context(), t, tp, meters, tl, h)
+	default:
+		p.serveHTTP(t, tp, meters, tl, h)
+	}
+	for o.pl != nil && (o.result == nil || o.result.Name != o.served[0]) {
 		o.result = <-result
 	}
 	if err := flush(t.Context()); err != nil {
@@ -350,6 +265,26 @@ func (p program) run(t *testing.T) *outcome {
 	o.routes = routesOf(t, reader)
 	return o
 }
+
+// handlers are the code of a service: of the request, which may call the service itself, and of this call.
+type handlers struct {
+	request func(ctx context.Context, call func(context.Context))
+	inner   func(context.Context)
+}
+
+// part waits for a goroutine with a span, which rests.
+func part(ctx context.Context, tp trace.TracerProvider, d time.Duration) {
+	var children sync.WaitGroup
+	children.Go(func() {
+		_, span := tp.Tracer("shop").Start(ctx, "part")
+		defer span.End()
+		rest(d)
+	})
+	children.Wait()
+}
+
+//go:noinline
+func rest(d time.Duration) { time.Sleep(d) } // the wait of the sentence
 
 func others(t *testing.T, between string) trace.Tracer {
 	t.Helper()
@@ -393,13 +328,18 @@ func routesOf(t *testing.T, reader *metric.ManualReader) map[string]string {
 	return routes
 }
 
-func (p program) serveHTTP(t *testing.T, tp trace.TracerProvider, meters *metric.MeterProvider, tl *observer.Timeline, handle func(context.Context)) {
+func (p program) serveHTTP(t *testing.T, tp trace.TracerProvider, meters *metric.MeterProvider, tl *observer.Timeline, handle handlers) {
 	t.Helper()
+	client := http.Client{Transport: bridgehttp.Client{TracerProvider: tp, MeterProvider: meters, Propagators: propagation.TraceContext{}}.Transport(nil)}
+	defer client.CloseIdleConnections()
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /items/{id}", func(_ http.ResponseWriter, r *http.Request) { handle(r.Context()) })
-	middleware := bridgehttp.Server{TracerProvider: tp, MeterProvider: meters, Timeline: tl}.Middleware
+	mux.HandleFunc("GET /items/{id}", func(_ http.ResponseWriter, r *http.Request) {
+		handle.request(r.Context(), func(ctx context.Context) { get(ctx, t, &client, "http://"+r.Host+"/inner", "") })
+	})
+	mux.HandleFunc("GET /inner", func(_ http.ResponseWriter, r *http.Request) { handle.inner(r.Context()) })
+	middleware := bridgehttp.Server{TracerProvider: tp, MeterProvider: meters, Timeline: tl, Propagators: propagation.TraceContext{}}.Middleware
 	theirs := func(h http.Handler) http.Handler {
-		return otelhttp.NewHandler(h, "server", otelhttp.WithTracerProvider(tp), otelhttp.WithMeterProvider(meters))
+		return otelhttp.NewHandler(h, "server", otelhttp.WithTracerProvider(tp), otelhttp.WithMeterProvider(meters), otelhttp.WithPropagators(propagation.TraceContext{}))
 	}
 	var h http.Handler = mux
 	switch p.others {
@@ -407,63 +347,101 @@ func (p program) serveHTTP(t *testing.T, tp trace.TracerProvider, meters *metric
 		h = theirs(middleware(h))
 	case "inside":
 		h = middleware(theirs(h))
+	case "alone":
+		h = theirs(h)
 	default:
 		h = middleware(h)
 	}
 	srv := httptest.NewServer(h)
 	defer srv.Close()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/items/7", http.NoBody)
+	get(t.Context(), t, srv.Client(), srv.URL+"/items/7", gateway)
+}
+
+func get(ctx context.Context, t *testing.T, client *http.Client, url, traceparent string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
-	resp, err := srv.Client().Do(req)
+	if traceparent != "" {
+		req.Header.Set("Traceparent", traceparent)
+	}
+	resp, err := client.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
 	_ = resp.Body.Close()
 }
 
-// An echoServer answers empty calls.
+// gateway is the caller of the request, in another process.
+const gateway = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+// An echoServer answers empty calls, which may call the server itself.
 type echoServer struct {
 	pb.UnimplementedTestServiceServer
-	handle func(context.Context)
+	handlers
+	client pb.TestServiceClient
 }
 
-func (s *echoServer) EmptyCall(ctx context.Context, _ *pb.Empty) (*pb.Empty, error) {
-	s.handle(ctx)
-	return &pb.Empty{}, nil
+func (s *echoServer) EmptyCall(ctx context.Context, _ *pb.Empty) (answer *pb.Empty, err error) {
+	s.request(ctx, func(ctx context.Context) { _, err = s.client.UnaryCall(ctx, &pb.SimpleRequest{}) })
+	return &pb.Empty{}, err
 }
 
-func (p program) serveGRPC(t *testing.T, tp trace.TracerProvider, meters *metric.MeterProvider, tl *observer.Timeline, handle func(context.Context)) {
+func (s *echoServer) UnaryCall(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+	s.inner(ctx)
+	return &pb.SimpleResponse{}, nil
+}
+
+func (p program) serveGRPC(ctx context.Context, t *testing.T, tp trace.TracerProvider, meters *metric.MeterProvider, tl *observer.Timeline, handle handlers) {
 	t.Helper()
-	handlers := []stats.Handler{bridgegrpc.Server{TracerProvider: tp, MeterProvider: meters, Timeline: tl}.Handler()}
-	theirs := otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(tp), otelgrpc.WithMeterProvider(meters))
+	servers := []stats.Handler{bridgegrpc.Server{TracerProvider: tp, MeterProvider: meters, Timeline: tl, Propagators: propagation.TraceContext{}}.Handler()}
+	client := bridgegrpc.Client{TracerProvider: tp, MeterProvider: meters, Propagators: propagation.TraceContext{}}.Handler()
+	providers := []otelgrpc.Option{otelgrpc.WithTracerProvider(tp), otelgrpc.WithMeterProvider(meters), otelgrpc.WithPropagators(propagation.TraceContext{})}
+	theirs := otelgrpc.NewServerHandler(providers...)
 	switch p.others {
 	case "outside":
-		handlers = slices.Insert(handlers, 0, theirs)
+		servers = slices.Insert(servers, 0, theirs)
+		client = otelgrpc.NewClientHandler(providers...)
 	case "inside":
-		handlers = append(handlers, theirs)
+		servers = append(servers, theirs)
+	case "alone":
+		servers[0] = theirs
 	}
 	var options []grpc.ServerOption
-	for _, h := range handlers {
+	for _, h := range servers {
 		options = append(options, grpc.StatsHandler(h))
 	}
 	srv := grpc.NewServer(options...)
-	pb.RegisterTestServiceServer(srv, &echoServer{handle: handle})
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
+	connect := func(options ...grpc.DialOption) *grpc.ClientConn {
+		conn, err := grpc.NewClient(lis.Addr().String(), append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		if err != nil {
+			panic(err) // the options are wrong
+		}
+		return conn
+	}
+	instrumented := grpc.WithStatsHandler(client)
+	inner, dial := connect(instrumented), []grpc.DialOption{}
+	if p.gateway {
+		dial = append(dial, instrumented)
+	}
+	conn := connect(dial...)
+	pb.RegisterTestServiceServer(srv, &echoServer{handlers: handle, client: pb.NewTestServiceClient(inner)})
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(lis) }()
-	conn, err := grpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
+	if !p.gateway {
+		ctx = metadata.AppendToOutgoingContext(ctx, "traceparent", gateway)
 	}
-	if _, err := pb.NewTestServiceClient(conn).EmptyCall(t.Context(), &pb.Empty{}); err != nil {
+	if _, err := pb.NewTestServiceClient(conn).EmptyCall(ctx, &pb.Empty{}); err != nil {
 		t.Error(err)
 	}
-	_ = conn.Close()
+	_, _ = conn.Close(), inner.Close()
 	srv.GracefulStop()
 	if err := <-served; err != nil {
 		t.Error(err)

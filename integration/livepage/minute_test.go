@@ -36,7 +36,7 @@ func TestLastMinute(t *testing.T) {
 	p.wait(`document.querySelector("#last-minute")`)
 	p.click("#last-minute")
 	p.wait(`document.querySelectorAll("#flame [role=treeitem]").length === 4 && document.querySelector("h1").innerText === "Profile of the last minute"`)
-	p.wait(`document.querySelector(".hidden-functions").innerText.startsWith("[no stack] is 25.0 % of the time. The origin policy or the profiler's Modules hide functions of some modules")`)
+	p.wait(`document.querySelector(".hidden-functions").innerText.startsWith("[no stack] is 25.0 % of the time. Config.Sessions.Policy.Modules or the profiler's Modules hide functions of some modules")`)
 	for _, tab := range []string{"top", "sandwich", "difference", "flame"} {
 		p.click("#tab-" + tab)
 		p.wait(`document.querySelector("#panel").ariaBusy !== "true" && document.querySelector("#tab-` + tab + `").ariaSelected === "true"`)

@@ -18,7 +18,7 @@ import (
 )
 
 // kinds are the events of a page's stream, in their order.
-var kinds = []string{"page", "requests", "routes", "sessions", "waits", "counts", "runtime"}
+var kinds = []string{"page", "requests", "routes", "sessions", "waits", "counts", "deaths", "runtime"}
 
 // A replay serves the page with recorded answers. Its stream sends the recorded events, and then
 // those of tell. The tests share one, because the browser keeps the scripts of an address.

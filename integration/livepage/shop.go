@@ -27,8 +27,9 @@ type Shop struct {
 	log *bytes.Buffer // what it printed as errors; read it after Wait
 }
 
-// StartShop builds the shop and starts it, with nowhere to send its traces and profiles.
-func StartShop(ctx context.Context) (_ *Shop, err error) {
+// StartShop builds the shop and starts it, with nowhere to send its traces and profiles. env has
+// more variables of its environment, such as "PERFLINE_BLACKBOX_DIR=/tmp/boxes".
+func StartShop(ctx context.Context, env ...string) (_ *Shop, err error) {
 	dir, err := os.MkdirTemp("", "shop")
 	if err != nil {
 		return nil, err
@@ -50,6 +51,7 @@ func StartShop(ctx context.Context) (_ *Shop, err error) {
 			s.cmd.Env = append(s.cmd.Env, v)
 		}
 	}
+	s.cmd.Env = append(s.cmd.Env, env...)
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -57,6 +57,11 @@ func views() []view {
 			p.wait(`document.querySelector("#heat [data-level='1']")`) // comes after the routes
 			p.click("#pause")                                          // a live page draws its rows anew
 		}},
+		{name: "deaths", hash: "#/deaths", ready: `document.querySelector("#deaths .words") && document.querySelector("#deaths .open a")`},
+		{name: "request of a dead process", hash: "#/deaths", ready: `document.querySelector("#deaths .open a")`, then: func(p tab) {
+			p.click("#deaths .open a")
+			p.wait(`document.querySelector("#waterfall") && document.querySelector("#no-waits")?.innerText.includes("earlier process")`)
+		}},
 		{name: "counters", hash: "#/counters", ready: `document.querySelector(".counters table")`},
 		{name: "no such page", hash: "#/nothing", ready: `document.querySelector("h1")?.textContent === "Not found"`},
 	}

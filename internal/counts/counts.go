@@ -42,7 +42,8 @@ func (t Table) Rows() (all []exporter.Count) {
 	return all
 }
 
-// A kind is the meaning of a number: growing, ideally 0, or going up and down.
+// A kind is the meaning of a number: growing, data that was lost, or going up and down. A bound
+// that works as documented loses nothing. A loss has one name.
 type kind int
 
 const (

@@ -90,6 +90,34 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// Each loss is data that a user misses and finds nowhere else. Bounds that work as documented are no losses.
+func TestLosses(t *testing.T) {
+	var got []string
+	for _, c := range slices.Concat(stats{}.table(), counts.Recent(requests.Stats{}), counts.Sessions(nil)).Rows() {
+		if c.Lost {
+			got = append(got, strings.TrimRight(c.Group+" "+c.Name, " "))
+		}
+	}
+	want := []string{
+		"perfline.entries overflow", "perfline.entries observer_full",
+		"perfline.marks after_span_end", "perfline.marks under_noop_span", "perfline.marks over_event_limit",
+		"perfline.marks span_never_ended", "perfline.marks timeline_full",
+		"perfline.panics", // an output that panics loses what it was given
+		"perfline.delivery.spans failed", "perfline.delivery.spans dropped",
+		"perfline.delivery.logs failed", "perfline.delivery.logs dropped",
+		"perfline.delivery.metrics failed", "perfline.delivery.metrics dropped",
+		"perfline.delivery.profiles refused", "perfline.delivery.profiles unanswered", "perfline.delivery.profiles dropped",
+		"perfline.delivery.otlp_profiles failed", "perfline.delivery.otlp_profiles dropped",
+		"perfline.profiling.failed", "perfline.profiling.lost_samples",
+		"perfline.waits.requests failed", // not their snapshots, too
+		"perfline.measures panicked",
+		"perfline.recent abandoned", // and no late spans, which waited for no request
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the losses are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // The page has a title for each group of rows.
 func TestPageHasTitles(t *testing.T) {
 	script, err := os.ReadFile("../../live/page/counters.js")

@@ -36,7 +36,8 @@ func Bridge(s bridge.Stats, unlabelled uint64) (t Table) {
 	t.add("log_record", s.MarkRecords, "marks that became log records, and no exported events")
 	t.add("without_span", s.MarksWithoutSpan,
 		"marks made while no span was active: they are on the timeline only")
-	t.lose("after_span_end", s.MarksAfterEnd, "marks made after their span's end")
+	t.lose("after_span_end", s.MarksAfterEnd, "marks made after their span's end: begin work "+
+		"after the response with marks.StartJob")
 	t.lose("under_noop_span", s.MarksUnderNoOp,
 		"marks under a span of another package that records nothing")
 	t.lose("over_event_limit", s.MarksOverLimit, "marks over their span's event limit")
@@ -78,6 +79,9 @@ func Requests(n map[string]uint64) (t Table) {
 		"that could not be kept: most spans of their instrumentation never end")
 	t.one(grows, "perfline.requests.refused", "{entry}", n["refused"],
 		"marks, measures and spans of unsampled requests that found no room in memory")
+	t.one(grows, "perfline.requests.forgotten_calls", "{call}", n["forgotten_calls"],
+		"open calls that were forgotten because too many were open: a request that such a call "+
+			"sends to this process counts as a request of its own")
 	return t
 }
 
@@ -101,6 +105,38 @@ func OTLP(signal, unit, what string, s exporter.Stats) (t Table) {
 		"failed "+what+" that the backend may have: its answer did not arrive")
 	t.one(grows, name+".retries", "{request}", s.Retries,
 		"requests with "+what+" that were sent again")
+	return t
+}
+
+// BlackBoxStats are the counts of a black box, and of the black boxes of earlier processes.
+type BlackBoxStats struct {
+	LeftOut     uint64 // requests without room in this process's file
+	Overwritten uint64 // spans without room in this process's file
+
+	Read    uint64         // files of earlier processes that were reported
+	Unread  uint64         // files that cannot be read
+	Older   uint64         // files that were removed unread
+	Earlier exporter.Stats // spans of earlier processes
+}
+
+// BlackBox returns the counts of black boxes. What a file has no room for is no loss while the
+// process lives.
+func BlackBox(s BlackBoxStats) (t Table) {
+	const name = "perfline.blackbox"
+	t.one(grows, name+".left_out", "{request}", s.LeftOut,
+		"open requests without room in the black box")
+	t.one(grows, name+".overwritten", "{span}", s.Overwritten,
+		"waiting spans without room in the black box")
+	t.outcomes(name+".files", "{file}", "black boxes of earlier processes")
+	t.add("read", s.Read, "black boxes of earlier processes that were reported")
+	t.add("unread", s.Unread, "black boxes that cannot be read")
+	t.add("older", s.Older, "old black boxes that were removed unread")
+	t.outcomes(name+".spans", "{span}", "spans of earlier processes")
+	t.add("accepted", s.Earlier.Accepted, "spans that earlier processes left for the backend")
+	t.add("delivered", s.Earlier.Delivered, "spans of earlier processes that the backend accepted")
+	t.lose("failed", s.Earlier.Failed, "spans of earlier processes that the backend did not accept")
+	t.pending(name+".spans", "{span}", s.Earlier.Pending,
+		"spans of earlier processes that wait for the backend")
 	return t
 }
 
@@ -175,15 +211,16 @@ func Waits(s waits.Stats, current waits.State) (t Table) {
 	t.add("rate_limited", s.RateLimited, "slow requests that came too soon after a snapshot")
 	t.add("abandoned", s.Abandoned, "slow requests that were in no snapshot in time")
 	t.add("not_found", s.NotFound, "slow requests that are not in their snapshot")
-	t.lose("dropped", s.Dropped, "slow requests that gave way to slower or failed ones, because "+
+	t.add("dropped", s.Dropped, "slow requests that gave way to slower or failed ones, because "+
 		"too many waited for a snapshot")
 	t.lose("failed", s.Failed, "slow requests whose snapshot or analysis failed")
 	t.pending(name, unit, s.Pending, "slow requests that wait for a snapshot or its analysis")
 	t.outcomes("perfline.waits.snapshots", "{snapshot}", "snapshots of the execution trace")
 	t.add("written", s.Snapshots, "snapshots of the execution trace")
-	t.lose("failed", s.SnapshotsFailed, "snapshots that could not be written or were too large")
+	t.add("failed", s.SnapshotsFailed, "snapshots that could not be written or were too large: "+
+		"their requests count as failed, too")
 	t.one(grows, "perfline.waits.snapshot_bytes", "By", s.SnapshotBytes, "bytes of all snapshots")
-	t.one(lost, "perfline.waits.panics", "{panic}", s.Panics,
+	t.one(grows, "perfline.waits.panics", "{panic}", s.Panics,
 		"panics in the analysis of snapshots, or in functions that watch it")
 	t.one(now, "perfline.waits.results", "{result}", s.Results, "results in memory")
 	t.one(now, "perfline.waits.result_bytes", "By", s.ResultBytes,
@@ -242,9 +279,13 @@ func Recent(s requests.Stats) (t Table) {
 	t.add("requests", s.Requests, "requests that ended")
 	t.add("background", s.Background,
 		"root spans that are no request: calls and measures without one")
-	t.lose("spans_dropped", s.SpansDropped, "spans over the limit of their trace, not in memory")
-	t.lose("abandoned", s.Abandoned, "traces let go before their request ended, not in memory")
-	t.lose("evicted", s.Evicted, "requests let go early, because their spans had too many bytes")
+	t.add("spans_dropped", s.SpansDropped,
+		"spans over the limit of their trace: their request says how many are missing")
+	t.lose("abandoned", s.Abandoned, "running requests that lost the spans that had ended, "+
+		"because too many such requests ran or their spans had too many bytes")
+	t.add("late", s.Late, "spans of requests that were not in memory, mostly because the requests "+
+		"had ended long before: begin such work with marks.StartJob")
+	t.add("evicted", s.Evicted, "requests let go early, because their spans had too many bytes")
 	t.row(now, "", "bytes", s.Bytes, "bytes of memory for spans")
 	return t
 }

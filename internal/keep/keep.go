@@ -92,7 +92,7 @@ type Request struct {
 // A Decision reports whether a request is kept, and the reason.
 type Decision struct {
 	Reason      local.KeepReason
-	Slow        bool             // the request was slow, kept or not
+	Slow        bool             // the request was slow, kept or not; also an inner request
 	OverCeiling local.KeepReason // the reason of a request that a ceiling dropped
 }
 
@@ -106,7 +106,7 @@ func (k *Keeper) Decide(q *Request) (d Decision) {
 		d.Reason = local.KeptForProgram
 	case q.Failed && !k.policy.WithoutFailed:
 		d.Reason = local.KeptForFailure
-	case d.Slow:
+	case d.Slow && q.Class != local.Inner: // the request around it is the one to keep
 		d.Reason = local.KeptForTime
 	case inside && k.inside.admit():
 		d.Reason = local.KeptForErrorInside

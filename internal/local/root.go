@@ -17,7 +17,7 @@ type Class uint8
 // The classes of local roots.
 const (
 	Request      Class = iota // a unit of work: a request, a message, a job
-	Stream                    // a request that lasts as long as its client stays
+	Stream                    // a request that lasts until the client leaves
 	Inner                     // a request that an open call of this process has sent
 	Background                // a call or a measure without a request
 	Housekeeping              // a pool of connections dials, checks or resets a connection
@@ -40,6 +40,7 @@ type Root struct {
 	SpanID     trace.SpanID
 	Name       string // name at the end of the span
 	Class      Class
+	Message    bool      // the root is no server span: of the class Request, a message or a job
 	Start, End time.Time // preferably with readings of the monotonic clock
 	Failed     bool      // the status of the span is Error
 	Keep       KeepReason
@@ -80,6 +81,11 @@ func isHousekeeping(name string) bool {
 		return len(name) == len(known) && strings.EqualFold(name, known)
 	})
 }
+
+// LeftStream is the description of a status. The client left after the handler had flushed a part
+// of a response of unknown length. The response may be a stream that the middleware does not know.
+const LeftStream = "the client left after a part of the answer: " +
+	"for a stream, call bridgehttp.SetStream"
 
 // An ID identifies a span by the trace id and the span id.
 type ID struct {

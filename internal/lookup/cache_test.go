@@ -142,6 +142,7 @@ func TestWaits(t *testing.T) {
 // An explaining recorder has no results, and says why.
 type explaining struct {
 	waits.Recorder
+	why   waiting.Reason
 	asked []local.ID
 	ended []time.Time
 }
@@ -151,12 +152,12 @@ func (*explaining) SetHeld(func([]local.ID) []bool)                           {}
 
 func (e *explaining) Missing(id local.ID, end time.Time) waiting.Reason {
 	e.asked, e.ended = append(e.asked, id), append(e.ended, end)
-	return waiting.RateLimited
+	return e.why
 }
 
 // A request without a result has a reason, whoever the recorder is.
 func TestReasons(t *testing.T) {
-	s, e := snapshots(1, 0)[0], &explaining{}
+	s, e := snapshots(1, 0)[0], &explaining{why: waiting.RateLimited}
 	other := recorder{result: &waits.Request{}}
 	for _, c := range []struct {
 		recorder waits.Recorder
@@ -172,5 +173,49 @@ func TestReasons(t *testing.T) {
 	other.result.TraceID, other.result.RootID = s.TraceID, s.SpanID
 	if got := lookup.NewWaits(other, func(string) bool { return true }).With(s); got.Waits == nil || got.NoWaits != "" {
 		t.Errorf("with a result, the reason is %q", got.NoWaits)
+	}
+}
+
+// A request inside another one is never slow by itself. The reason names the request that can have a cause, if that request is in memory.
+func TestReasonOfAnInnerRequest(t *testing.T) {
+	outer, call, inner := trace.SpanID{1}, trace.SpanID{2}, trace.SpanID{3}
+	for _, c := range []struct {
+		name      string
+		whole     bool // the trace in memory
+		class     local.Class
+		why, want waiting.Reason
+	}{
+		{"inside a request", true, local.Inner, waiting.NotSlow, "the request is inside request 0100000000000000: see the causes of that request"},
+		{"before the recorder was armed", true, local.Inner, waiting.NotArmed, "the request is inside request 0100000000000000: see the causes of that request"},
+		{"inside a request that is gone", false, local.Inner, waiting.Forgotten, "the request is inside another request: see the causes of that request"},
+		{"with a reason of its own", true, local.Inner, waiting.TooLarge, waiting.TooLarge},
+		{"no recorder", true, local.Inner, "", waiting.NoRecorder},
+		{"no inner request", true, local.Request, waiting.NotSlow, waiting.NotSlow},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			recent := requests.NewRecent(requests.Config{})
+			end := func(id, parent trace.SpanID, remote bool) {
+				sc := trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: id, TraceFlags: trace.FlagsSampled}
+				above := trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: parent, Remote: remote}
+				recent.OnEnd(tracetest.SpanStub{Name: "x", SpanKind: trace.SpanKindServer, SpanContext: trace.NewSpanContext(sc), Parent: trace.NewSpanContext(above)}.Snapshot())
+			}
+			end(inner, call, true)
+			if c.whole {
+				end(call, outer, false)
+				end(outer, trace.SpanID{}, false)
+			}
+			s, ok := recent.Snapshot(trace.TraceID{1}, inner)
+			if !ok {
+				t.Fatal("the inner request is not in memory")
+			}
+			s.Class = c.class // as perfline's provider knows it
+			var r waits.Recorder
+			if c.why != "" {
+				r = &explaining{why: c.why}
+			}
+			if got := lookup.NewWaits(r, nil).With(s).NoWaits; got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }

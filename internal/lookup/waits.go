@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/requests"
 	"github.com/perfline/perfline/internal/waiting"
 	"github.com/perfline/perfline/waits"
@@ -34,15 +35,35 @@ func NewWaits(recorder waits.Recorder, shows func(function string) bool) *Waits 
 		visible: map[*waits.Request]*waits.Request{}}
 }
 
-// With decodes a request, and adds the recorder's result or the reason why there is none.
+// With decodes a request, and adds the recorder's result or the reason why there is none. For a
+// request inside another one, the reason names the other request.
 func (w *Waits) With(s requests.Snapshot) requests.Request {
 	q := s.Request()
 	if result, ok := w.Result(s.TraceID, s.SpanID); ok {
 		q.Waits = result
 	} else {
 		q.NoWaits = w.Missing(s)
+		if s.Class == local.Inner {
+			q.NoWaits = inside(q, q.NoWaits)
+		}
 	}
 	return q
+}
+
+// inside returns the reason for a request inside another one. Without an export of the spans, the
+// recorder looks for the causes of slow outer requests only. So the recorder's own reason holds for
+// no inner request that the recorder does not remember.
+func inside(q requests.Request, own waiting.Reason) waiting.Reason {
+	switch own {
+	case waiting.NotSlow, waiting.NotArmed, waiting.Forgotten:
+	default:
+		return own
+	}
+	if !q.Inside.IsValid() {
+		return "the request is inside another request: see the causes of that request"
+	}
+	return waiting.Reason("the request is inside request " + q.Inside.String() +
+		": see the causes of that request")
 }
 
 // Missing returns the reason why a request has no result.

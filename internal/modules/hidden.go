@@ -14,7 +14,7 @@ func HiddenNote(shown []string, samples, filtered uint64) string {
 	if filtered == 0 && len(shown) == 0 {
 		return ""
 	}
-	note := "The origin policy or the profiler's Modules hide functions of some modules"
+	note := "Config.Sessions.Policy.Modules or the profiler's Modules hide functions of some modules"
 	switch filtered {
 	case 0:
 	case 1:

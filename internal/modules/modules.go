@@ -102,7 +102,7 @@ func (s *Set) Has(path string) bool {
 // "net/http.(*conn).serve". Of returns the zero Module if the module is unknown.
 func (s *Set) Of(function string) Module {
 	pkg := Package(function)
-	own := pkg == "main" || Within(pkg, s.main)
+	own := s.contains(pkg)
 	for _, d := range s.dependencies {
 		if Within(pkg, d.Path) && (!own || len(d.Path) > len(s.main)) {
 			return d
@@ -120,7 +120,13 @@ func (s *Set) Of(function string) Module {
 // IsMain reports whether a function belongs to the main module. IsMain is faster than Of.
 func (s *Set) IsMain(function string) bool {
 	pkg := Package(function)
-	return (pkg == "main" || Within(pkg, s.main)) && s.Of(function).Kind == Main
+	return s.contains(pkg) && s.Of(function).Kind == Main
+}
+
+// contains reports whether a package is below the path of the main module, or is the external test
+// of the main module's root package.
+func (s *Set) contains(pkg string) bool {
+	return pkg == "main" || Within(strings.TrimSuffix(pkg, "_test"), s.main)
 }
 
 // Own returns a function that reports whether a function belongs to the program itself: to the main

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	coltracepb "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	_ "google.golang.org/grpc/encoding/gzip"
@@ -62,14 +62,25 @@ func senderTo(t *testing.T, protocol, endpoint string) *Sender {
 	return newSender(t, resolve(t, Config{Endpoint: endpoint, Protocol: protocol}))
 }
 
-// A grpcReceiver is a receiver as OTLP's own definitions make it.
+// A grpcReceiver is a receiver of traces over gRPC.
 type grpcReceiver struct {
-	coltracepb.UnimplementedTraceServiceServer
 	export func(context.Context, *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error)
 }
 
-func (r *grpcReceiver) Export(ctx context.Context, q *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
-	return r.export(ctx, q)
+// traceService is the service of OTLP's definitions. The generated one would bring grpc-gateway into the go.sum of users.
+var traceService = grpc.ServiceDesc{
+	ServiceName: "opentelemetry.proto.collector.trace.v1.TraceService",
+	HandlerType: (*any)(nil),
+	Methods: []grpc.MethodDesc{{
+		MethodName: "Export",
+		Handler: func(r any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			q := new(coltracepb.ExportTraceServiceRequest)
+			if err := decode(q); err != nil {
+				return nil, err
+			}
+			return r.(*grpcReceiver).export(ctx, q)
+		},
+	}},
 }
 
 // serveGRPC serves on listener, or on one of its own, and returns where.
@@ -85,7 +96,7 @@ func serveGRPC(t *testing.T, r *grpcReceiver, listener net.Listener, secured *tl
 		listener = listen(t)
 	}
 	server := grpc.NewServer(options...)
-	coltracepb.RegisterTraceServiceServer(server, r)
+	server.RegisterService(&traceService, r)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {

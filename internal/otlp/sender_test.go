@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	coltracepb "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 
 	"github.com/perfline/perfline/internal/memnet"
 	"github.com/perfline/perfline/internal/queue"

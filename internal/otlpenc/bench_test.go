@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perfline/perfline/internal/otlpenc"
@@ -27,7 +27,7 @@ func BenchmarkSDK(b *testing.B) {
 		if err := sdk.ExportSpans(b.Context(), spans); err != nil {
 			b.Fatal(err)
 		}
-		if buf, err = (proto.MarshalOptions{}).MarshalAppend(buf[:0], &collector.ExportTraceServiceRequest{ResourceSpans: k.Sent}); err != nil {
+		if buf, err = (proto.MarshalOptions{}).MarshalAppend(buf[:0], &tracepb.TracesData{ResourceSpans: k.Sent}); err != nil {
 			b.Fatal(err)
 		}
 	}

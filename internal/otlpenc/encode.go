@@ -4,6 +4,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
@@ -47,7 +48,8 @@ func (s *Snapshot) root(r *local.Root) bool {
 		TraceID: s.SpanContext.TraceID(), SpanID: s.SpanContext.SpanID(), Name: s.Name,
 		Class: local.ClassOf(s.SpanKind, s.Name, HasTrue(s.Attributes, record.JobKey),
 			HasTrue(s.Attributes, record.StreamKey)),
-		Start: s.StartTime, End: s.EndTime, Failed: s.Status.Code == codes.Error,
+		Message: s.SpanKind != trace.SpanKindServer,
+		Start:   s.StartTime, End: s.EndTime, Failed: s.Status.Code == codes.Error,
 	}
 	return true
 }

@@ -28,6 +28,18 @@ func (g *Group) Resource() *resource.Resource { return g.resource }
 // Scope returns the instrumentation scope of the group's items.
 func (g *Group) Scope() instrumentation.Scope { return g.scope }
 
+// NewGroup returns a group with a resource that [EncodeResource] encoded, perhaps in an earlier
+// process. The group has no Resource.
+func NewGroup(resource []byte, scope instrumentation.Scope) *Group {
+	return &Group{nil, scope, string(resource), string(otlpwire.AppendScope(nil, scope))}
+}
+
+// EncodeResource returns an encoded resource, for [NewGroup].
+func EncodeResource(r *resource.Resource) []byte { return otlpwire.AppendResource(nil, r) }
+
+// Fields returns the encoded fields of the group's ResourceSpans and ScopeSpans.
+func (g *Group) Fields() (resource, scope string) { return g.resourceFields, g.scopeFields }
+
 const maxGroups = 256
 
 // Groups finds the [Group] of a span or a log record. The zero value is ready for use. Groups must

@@ -13,7 +13,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -22,7 +22,7 @@ import (
 
 // byUs is the request that this package makes of spans. It fails the test unless a protobuf library
 // understands it, and finds nothing that it does not know.
-func byUs(tb testing.TB, spans []sdktrace.ReadOnlySpan) (*collector.ExportTraceServiceRequest, []otlpenc.Spans) {
+func byUs(tb testing.TB, spans []sdktrace.ReadOnlySpan) (*tracepb.TracesData, []otlpenc.Spans) {
 	tb.Helper()
 	var groups otlpenc.Groups
 	all := make([]otlpenc.Spans, 0, len(spans))
@@ -40,7 +40,7 @@ func byUs(tb testing.TB, spans []sdktrace.ReadOnlySpan) (*collector.ExportTraceS
 	if sum < len(body) || len(all) == 1 && sum != len(body) {
 		tb.Errorf("the requests of each of %d spans alone have %d bytes, the one of all has %d", len(all), sum, len(body))
 	}
-	request := &collector.ExportTraceServiceRequest{}
+	request := &tracepb.TracesData{}
 	if err := proto.Unmarshal(body, request); err != nil {
 		tb.Fatalf("the request cannot be decoded: %v\n%x", err, body)
 	}

@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
-	collogspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
@@ -34,7 +33,7 @@ func (l logged) encode() otlpenc.Records {
 
 // logsByUs is the request that this package makes of log records. It fails the test unless a protobuf library understands it, and finds
 // nothing that it does not know.
-func logsByUs(tb testing.TB, records []logged) *collogspb.ExportLogsServiceRequest {
+func logsByUs(tb testing.TB, records []logged) *logspb.LogsData {
 	tb.Helper()
 	all := make([]otlpenc.Records, 0, len(records))
 	sum := 0
@@ -50,7 +49,7 @@ func logsByUs(tb testing.TB, records []logged) *collogspb.ExportLogsServiceReque
 	if sum < len(body) || len(all) == 1 && sum != len(body) {
 		tb.Errorf("the requests of each of %d records alone have %d bytes, the one of all has %d", len(all), sum, len(body))
 	}
-	request := &collogspb.ExportLogsServiceRequest{}
+	request := &logspb.LogsData{}
 	if err := proto.Unmarshal(body, request); err != nil {
 		tb.Fatalf("the request cannot be decoded: %v\n%x", err, body)
 	}
@@ -62,8 +61,8 @@ func logsByUs(tb testing.TB, records []logged) *collogspb.ExportLogsServiceReque
 }
 
 // logsByHand is the same request, made of protobuf's messages.
-func logsByHand(records []logged) *collogspb.ExportLogsServiceRequest {
-	request := &collogspb.ExportLogsServiceRequest{}
+func logsByHand(records []logged) *logspb.LogsData {
+	request := &logspb.LogsData{}
 	resources := map[*resource.Resource]*logspb.ResourceLogs{}
 	scopes := map[*otlpenc.Group]*logspb.ScopeLogs{}
 	for _, l := range records {

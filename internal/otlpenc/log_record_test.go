@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace"
-	collogspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -146,7 +145,7 @@ func TestAppendRequestOfRecords(t *testing.T) {
 }
 
 // equalLogs compares our request with the one of protobuf's messages, and returns ours.
-func equalLogs(tb testing.TB, all []logged) *collogspb.ExportLogsServiceRequest {
+func equalLogs(tb testing.TB, all []logged) *logspb.LogsData {
 	tb.Helper()
 	got, want := logsByUs(tb, all), logsByHand(all)
 	if !proto.Equal(got, want) {

@@ -37,7 +37,22 @@ func (s *Spans) Group() *Group { return s.group }
 
 // Root returns the data of the ended local root. The local root is the last span of s. Root returns
 // nil if s does not contain the local root. A function that retains s must copy the Root.
-func (s *Spans) Root() *local.Root { return s.root }
+func (s *Spans) Root() *local.Root {
+	if s.IsOpen() {
+		return nil
+	}
+	return s.root
+}
+
+// openRoot stands for a local root that is open. A flag would make each Spans larger.
+var openRoot local.Root
+
+// WithOpenRoot returns s as spans without the local root, which is open: it arrives later.
+func (s Spans) WithOpenRoot() Spans { return s.WithRoot(&openRoot) }
+
+// IsOpen reports whether [Spans.WithOpenRoot] made s. The local root of other spans without a Root
+// has ended, or is unknown.
+func (s *Spans) IsOpen() bool { return s.root == &openRoot }
 
 // WithRoot returns s with root as the data of the ended local root. The local root must be the last
 // span of s. If s does not contain the local root, root must be nil.
@@ -56,7 +71,7 @@ func (s Spans) Retain() Spans {
 // Clone returns a copy of s with copies of the bytes and the Root. The copy needs no Release.
 func (s Spans) Clone() Spans {
 	s.Bytes, s.shared = slices.Clone(s.Bytes), shared{}
-	if s.root != nil {
+	if s.Root() != nil {
 		root := *s.root
 		s.root = &root
 	}

@@ -17,7 +17,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
-	colmetricpb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -47,7 +46,7 @@ func (s *small) Send(_ context.Context, body []byte) queue.Answer {
 			return a
 		}
 	}
-	var request colmetricpb.ExportMetricsServiceRequest
+	var request metricpb.MetricsData
 	if err := proto.Unmarshal(body, &request); err != nil {
 		return queue.Answer{Err: err}
 	}

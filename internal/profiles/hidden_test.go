@@ -21,9 +21,9 @@ func TestHiddenNote(t *testing.T) {
 		want              string
 	}{
 		{"nothing hidden", 10, 0, nil, ""},
-		{"parts of stacks", 10, 0, []string{"main", "std"}, "The origin policy or the profiler's Modules hide functions of some modules. It shows functions of main, std. The time of other functions counts for their callers."},
-		{"one", 10, 1, nil, "The origin policy or the profiler's Modules hide functions of some modules: 1 of 10 samples has no stack."},
-		{"some", 10, 4, nil, "The origin policy or the profiler's Modules hide functions of some modules: 4 of 10 samples have no stack."},
+		{"parts of stacks", 10, 0, []string{"main", "std"}, "Config.Sessions.Policy.Modules or the profiler's Modules hide functions of some modules. It shows functions of main, std. The time of other functions counts for their callers."},
+		{"one", 10, 1, nil, "Config.Sessions.Policy.Modules or the profiler's Modules hide functions of some modules: 1 of 10 samples has no stack."},
+		{"some", 10, 4, nil, "Config.Sessions.Policy.Modules or the profiler's Modules hide functions of some modules: 4 of 10 samples have no stack."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tr := &profile.Trace{Modules: c.modules, Stats: profile.Stats{Samples: c.samples, Filtered: c.filtered}}

@@ -62,6 +62,7 @@ func (u *Unit) Discard(root Span) {
 	m := root.Marks()
 	m.last, m.count = 0, 0 // the marks go with the journal
 	m.End()
+	u.freeMirror()
 	u.drop()
 }
 

@@ -167,6 +167,8 @@ type Finished struct {
 	journal  *journal
 	unit     *Unit // nil for a span without a unit
 	receiver Receiver
+	open     bool   // the unit has not ended
+	mirrored uint32 // entries in the unit's slot so far, with the unit's end; 0 without a slot
 	shard    *unitShard
 	ended    time.Duration // the time of retire, for the order of hand-overs
 	anchor   time.Time     // the wall-clock time of the root's origin
@@ -186,6 +188,9 @@ type Item struct {
 // Unit returns the unit of the journal. Unit returns nil if the journal contains a span without a
 // unit.
 func (f *Finished) Unit() *Unit { return f.unit }
+
+// Open reports whether the unit was open at the hand-over: the local root follows later.
+func (f *Finished) Open() bool { return f.open }
 
 // Refused returns the number of spans and measures that did not fit into the journal of an
 // undecided unit.

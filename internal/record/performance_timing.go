@@ -47,13 +47,19 @@ type requestRoute struct {
 
 // SetRoute sets the route of the request. The program's route replaces a route of
 // [Unit.FoundRoute]. The last call of SetRoute sets the route.
-func (u *Unit) SetRoute(route string) { u.route.Store(&requestRoute{name: Name(route)}) }
+func (u *Unit) SetRoute(route string) {
+	r := &requestRoute{name: Name(route)}
+	u.route.Store(r)
+	u.MirrorRoute(r.name)
+}
 
 // FoundRoute sets the route of the request to the route of a span inside the request. FoundRoute
 // does nothing if route is empty or if the request already has a route.
 func (u *Unit) FoundRoute(route string) {
 	if route != "" {
-		u.route.CompareAndSwap(nil, &requestRoute{name: Name(route), found: true})
+		if r := (&requestRoute{name: Name(route), found: true}); u.route.CompareAndSwap(nil, r) {
+			u.MirrorRoute(r.name)
+		}
 	}
 }
 

@@ -47,6 +47,10 @@ type Tracer interface {
 	// Measure records a measure under a span.
 	Measure(span any, m Measured)
 
+	// Serves gives the unit u the slot of a request with another provider's span: see [Unit]'s
+	// TakeMirror. u is the request's.
+	Serves(span any, u *Unit)
+
 	// Start starts a child of the span in ctx. The parameter to is the destination of the child. If
 	// Start starts no child, the result Opened is nil.
 	Start(ctx context.Context, to Destination, name string, start time.Time) (context.Context,
@@ -94,7 +98,7 @@ type Opened interface {
 // Keys of attributes that classify a root span. The value is true.
 const (
 	JobKey    = "perfline.job"    // a unit of work without a request: a cron job, a message
-	StreamKey = "perfline.stream" // a request that lasts as long as its client stays
+	StreamKey = "perfline.stream" // a request with a stream as the response
 )
 
 // A Destination selects the recipients of marks and measures. Observers always receive both.

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/perfline/perfline/internal/record/mirror"
 )
 
 // A Unit is the timeline of one unit of work: an HTTP request, an RPC, a message, or a job. The
@@ -19,6 +21,7 @@ type Unit struct {
 	shard    *unitShard
 	fate     atomic.Uint32 // see fate.go
 	Chosen   atomic.Bool   // the program asked to keep the unit; no effect after the unit's end
+	Stream   atomic.Bool   // the program said that the unit is a stream; as Chosen
 
 	ErrorInside atomic.Bool // a span inside the unit failed
 
@@ -26,11 +29,12 @@ type Unit struct {
 	route   atomic.Pointer[requestRoute]
 
 	// The timeline's mu guards the fields below.
-	journal  *journal // nil while empty
-	inBuffer int32    // so many first records of the journal are in the buffer
-	refused  uint32   // spans and measures that the undecided unit could not keep
-	late     uint32   // marks after the end of their spans, while the unit is undecided
-	orphans  uint32   // marks in an undecided journal, without room for their spans
+	journal  *journal     // nil while empty
+	inBuffer int32        // so many first records of the journal are in the buffer
+	refused  uint32       // spans and measures that the undecided unit could not keep
+	late     uint32       // marks after the end of their spans, while the unit is undecided
+	orphans  uint32       // marks in an undecided journal, without room for their spans
+	mirror   *mirror.Slot // nil without a black box
 
 	// The shard's mu guards the fields below.
 	place int32  // the index in the shard's list, plus 1; 0 outside the list

@@ -48,6 +48,15 @@ func (u *Unit) add(rec *journalRecord, attrs []slog.Attr) bool {
 	} else {
 		why, room = u.write(rec, attrs)
 	}
+	switch {
+	case u.mirror == nil:
+	case rec.gets == getsSpan:
+		if s, ok := rec.span.(Mirrored); ok {
+			s.Mirror(u, u.mirror)
+		}
+	default:
+		u.mirrorUnder(rec.kind, rec.gets, rec.span, rec.name, rec.start, rec.duration, attrs)
+	}
 	wake := room && u.notify(rec, attrs)
 	if why == causeNone {
 		u.mu.Unlock()
@@ -98,6 +107,9 @@ func (u *Unit) addUsual(p *Place, k kind, gets delivery, name string, start, dur
 	j.latest = max(j.latest, at)
 	j.recorded[k]++
 	j.size += size
+	if u.mirror != nil {
+		u.mirrorUnder(k, gets, p.Span, name, start, duration, attrs)
+	}
 	return true
 }
 
@@ -188,6 +200,9 @@ func (u *Unit) handOver(why cause) {
 	j := u.journal
 	if j == nil || j.finished == 0 && (why == causeOld || why == causeFlush) && !u.hasMarks(j) ||
 		why != causeEnd && (u.undecided() || u.Discarded()) {
+		if why == causeEnd {
+			u.freeMirror()
+		}
 		u.mu.Unlock()
 		return
 	}
@@ -202,17 +217,24 @@ func (u *Unit) handOver(why cause) {
 	if rest != nil {
 		u.inBuffer = int32(len(rest.records))
 	}
-	j.part = Finished{journal: j, unit: u, receiver: u.receiver, anchor: u.anchor(j.latest)}
+	j.part = Finished{journal: j, unit: u, receiver: u.receiver, open: !u.hasEnded(),
+		anchor: u.anchor(j.latest)}
+	if u.mirror != nil {
+		j.part.mirrored = u.mirror.Written()
+	}
 	h := u.shard
 	if j.finished == 0 && !u.hasMarks(j) { // nothing for the receiver
+		if why == causeEnd {
+			u.freeMirror()
+		}
 		u.release(j)
 		u.mu.Unlock()
 		return
 	}
 	if why == causeEnd {
-		waiting, room := h.retire(u, j)
+		waiting, canWait := h.retire(u, j)
 		u.mu.Unlock()
-		h.urge(waiting, room)
+		h.urge(waiting, canWait)
 		return
 	}
 	turn := h.begin(u, j, why)

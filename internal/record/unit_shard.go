@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/perfline/perfline/internal/record/mirror"
 )
 
 // A cause is the reason for a hand-over.
@@ -43,6 +45,7 @@ type unitShard struct {
 	ended   []*Finished // retired journals, for the next hand-over
 	idle    []*Finished // an empty list for ended
 	counts  [causes]uint64
+	slots   []*mirror.Slot // free
 
 	// active has two counts of hand-overs. A flush waits for one count to drain, while new
 	// hand-overs use the other: active[turn]. A sync.WaitGroup will not do: bubbles of
@@ -181,13 +184,14 @@ func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 }
 
 // retire queues j, the former journal of u, for a hand-over. retire returns the length of the
-// queue, and whether there is room. u is nil for a span without a unit; else u.mu is held.
-func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
+// queue, and whether the queue can wait: there is room, and no mirror whose spans wait for too
+// long. u is nil for a span without a unit; else u.mu is held.
+func (h *unitShard) retire(u *Unit, j *journal) (waiting int, canWait bool) {
 	if u != nil {
 		split(u, j)
 		h.decide(j)
 	}
-	room = h.cover(j, j.size, false)
+	canWait = h.cover(j, j.size, false)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if u != nil {
@@ -195,13 +199,16 @@ func (h *unitShard) retire(u *Unit, j *journal) (waiting int, room bool) {
 	}
 	j.part.shard, j.part.ended = h, time.Since(h.units.start)
 	h.ended = append(h.ended, &j.part)
-	return len(h.ended), room
+	if j.part.ended-h.ended[0].ended > mirroredDelay && h.units.mirror.Load() != nil {
+		canWait = false
+	}
+	return len(h.ended), canWait
 }
 
 // urge schedules a hand-over of the queue, or hands the queue over. No lock is held.
-func (h *unitShard) urge(waiting int, room bool) {
+func (h *unitShard) urge(waiting int, canWait bool) {
 	switch {
-	case !room, waiting > maxBacklog:
+	case !canWait, waiting > maxBacklog:
 		h.deliverEnded()
 	case waiting == 1:
 		h.units.armEnded()
@@ -295,6 +302,15 @@ func handOver(parts []*Finished) {
 	defer func() {
 		for _, f := range parts {
 			f.shard.giveBack(f.journal)
+			switch u := f.unit; {
+			case f.mirrored == 0:
+			case f.open:
+				u.mirrorHanded(f.mirrored)
+			default:
+				u.mu.Lock()
+				u.freeMirror()
+				u.mu.Unlock()
+			}
 			if returned { // a receiver that panicked may still read the journal
 				f.journal.free()
 			}

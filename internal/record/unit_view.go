@@ -21,6 +21,9 @@ func (u *Unit) put(e *Entry, attrs []slog.Attr) bool {
 		u.syncBuffer()
 		u.keepOrCount(e, attrs)
 	}
+	if u.mirror != nil && e.ids.ObserversOnly { // nothing else writes entries of an unrecorded span
+		u.mirrorUnder(e.kind, getsMeasure, nil, e.name, e.start, e.duration, attrs)
+	}
 	u.shard.recorded[e.kind].Add(1)
 	wake := false
 	if u.watched(e.kind) {

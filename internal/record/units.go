@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/perfline/perfline/internal/record/mirror"
 )
 
 const (
@@ -25,6 +27,9 @@ type units struct {
 	// cleanups of units refer to the counter, and a cleanup that refers to units would keep its
 	// unit alive.
 	viewsLeft *atomic.Int64
+
+	mirror        atomic.Pointer[mirror.Region] // of the units that begin; nil without a black box
+	mirrorClaimed atomic.Bool                   // by a black box
 
 	start     time.Time     // the origin of Finished.ended
 	flushLock chan struct{} // full while one goroutine flushes
@@ -92,6 +97,11 @@ const (
 	maxBatch   = 64                     // parts of a hand-over; so many retired journals start one
 	maxBacklog = 8 * maxBatch           // at more, the goroutine that ends a unit hands over
 	maxDelay   = 100 * time.Millisecond // of a retired journal
+
+	// mirroredDelay is the delay with a black box, which has whole spans only after the hand-over.
+	// The next goroutine that ends a unit hands over. A timer of 5 ms would take more time than the
+	// hand-overs; without a next unit, the slots have the spans until maxDelay.
+	mirroredDelay = 5 * time.Millisecond
 )
 
 // onEndedTimer hands over the retired journals on the timer's goroutine.

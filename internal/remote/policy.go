@@ -25,8 +25,8 @@ func (p Policy) Check() error {
 		return err
 	}
 	if !p.Remote && setting != "remote" {
-		return fmt.Errorf("profiling: a remote caller: %w: set Policy.Remote, or %s=remote",
-			permission.ErrNotAllowed, permission.Variable)
+		return fmt.Errorf("profiling: clients of the page and of other endpoints, on any machine: "+
+			"%w: set Policy.Remote, or %s=remote", permission.ErrNotAllowed, permission.Variable)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (p Policy) Select(names []string) ([]string, error) {
 	visible := p.Visible()
 	for _, m := range names {
 		if !slices.Contains(visible, m) {
-			return nil, fmt.Errorf("profiling: module %q for a remote caller: %w: "+
+			return nil, fmt.Errorf("profiling: module %q for a client: %w: "+
 				"Policy.Modules has %s", m, permission.ErrNotAllowed, strings.Join(visible, ", "))
 		}
 	}

@@ -107,14 +107,14 @@ func publishedPackages(t *testing.T) (all []*types.Package) {
 func published(t *testing.T) (paths []string, exports map[string]string) {
 	t.Helper()
 	exports = map[string]string{}
-	const format = `{{.ImportPath}}|{{.Export}}`
+	const format = `{{.ImportPath}}|{{.Export}}|{{.Name}}`
 	args := []string{"-export", "-deps"}
 	all := list(t, "", format, append(args, packages...)...) + listIn(t, "mcpserver", "", format, append(args, "./...")...)
 	for entry := range strings.Lines(all) {
 		fields := strings.Split(strings.TrimSuffix(entry, "\n"), "|")
 		path := fields[0]
 		exports[path] = fields[1]
-		if !strings.HasPrefix(path+"/", module+"/") || strings.Contains(path, "/internal/") || strings.Contains(path, "/profilerv1") {
+		if !strings.HasPrefix(path+"/", module+"/") || strings.Contains(path, "/internal/") || strings.Contains(path, "/profilerv1") || fields[2] == "main" {
 			continue
 		}
 		paths = append(paths, path)

@@ -33,7 +33,7 @@ func isPublic(name string) bool {
 	return !strings.Contains("/"+name, "/internal/") && !strings.Contains(name, "/profilerv1")
 }
 
-// ownPackages returns the packages by their paths in the repository, each with those that it needs.
+// ownPackages returns the packages that another can import, by their paths in the repository, each with those that it needs.
 func ownPackages(t *testing.T) map[string][]string {
 	t.Helper()
 	own := map[string][]string{}
@@ -47,7 +47,7 @@ func ownPackages(t *testing.T) map[string][]string {
 		graph := importsOf(t, folder, "")
 		for _, path := range graph.own() {
 			from, ok := short(path)
-			if !ok {
+			if !ok || graph[path].command {
 				continue
 			}
 			own[from] = nil

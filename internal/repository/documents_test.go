@@ -29,8 +29,8 @@ func TestDocumentedRecipes(t *testing.T) {
 	guides := map[string]string{
 		"chi.go": "frameworks", "echo.go": "frameworks", "gin.go": "frameworks", "gorilla.go": "frameworks", "httprouter.go": "frameworks",
 		"connect.go": "rpc", "gateway.go": "rpc",
-		"cron.go": "jobs", "kafka.go": "jobs", "streams.go": "streams",
-		"databases.go": "databases", "gorm.go": "databases", "redis.go": "databases",
+		"jobs.go": "jobs", "kafka.go": "kafka", "messages.go": "messages", "streams.go": "streams",
+		"databases.go": "databases", "gorm.go": "databases", "redis.go": "redis",
 		"loggers.go": "logs", "log_records.go": "logs",
 		"propagators.go": "variables",
 	}

@@ -48,8 +48,8 @@ func TestGuidesLinkToExamples(t *testing.T) {
 	atRoot(t)
 	runs := regexp.MustCompile(`\]\(\.\./(\S+_test\.go|examples/\S+|deploy/\S+)\)`)
 	for _, guide := range []string{
-		"beside", "databases", "exporter", "frameworks", "jobs", "keep", "library", "logs", "measures", "opentelemetry",
-		"otelhttp", "platform", "profiling", "pyroscope", "rpc", "service", "shop", "signals", "streams", "tracerprovider",
+		"beside", "databases", "exporter", "frameworks", "jobs", "kafka", "keep", "library", "logs", "measures", "messages",
+		"opentelemetry", "otelhttp", "platform", "profiling", "pyroscope", "redis", "rpc", "service", "shop", "signals", "streams", "tracerprovider",
 	} {
 		if !runs.Match(read(t, "docs/"+guide+".md")) {
 			t.Errorf("docs/%s.md links to no example that runs", guide)

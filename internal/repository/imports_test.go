@@ -12,6 +12,7 @@ type listedPackage struct {
 	imports  []string
 	standard bool
 	own      bool // of the modules that users get
+	command  bool // which no package can import
 }
 
 // An importGraph has packages by their paths, with all that they need.
@@ -32,10 +33,10 @@ func importsOf(t *testing.T, folder, goos string) importGraph {
 		patterns = []string{"./..."}
 	}
 	g := importGraph{}
-	const format = `{{.ImportPath}} {{.Standard}} {{not .DepOnly}} {{join .Imports " "}}`
+	const format = `{{.ImportPath}} {{.Standard}} {{not .DepOnly}} {{eq .Name "main"}} {{join .Imports " "}}`
 	for line := range strings.Lines(listIn(t, folder, goos, format, append([]string{"-deps"}, patterns...)...)) {
 		fields := strings.Fields(line)
-		g[fields[0]] = listedPackage{imports: fields[3:], standard: fields[1] == "true", own: fields[2] == "true"}
+		g[fields[0]] = listedPackage{imports: fields[4:], standard: fields[1] == "true", own: fields[2] == "true", command: fields[3] == "true"}
 	}
 	graphs[key] = g
 	return g

@@ -18,7 +18,6 @@ import (
 	"syscall"
 	"testing"
 
-	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 )
@@ -143,7 +142,6 @@ func pageAddress(t *testing.T, log io.Reader) (address string, rest io.Reader) {
 
 // A receiver is a backend that takes spans over gRPC.
 type receiver struct {
-	coltracepb.UnimplementedTraceServiceServer
 	address string
 	mu      sync.Mutex
 	names   []string // of server spans
@@ -157,14 +155,22 @@ func startReceiver(t *testing.T) *receiver {
 	}
 	r := &receiver{address: l.Addr().String()}
 	srv := grpc.NewServer()
-	coltracepb.RegisterTraceServiceServer(srv, r)
+	srv.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "opentelemetry.proto.collector.trace.v1.TraceService",
+		HandlerType: (*any)(nil),
+		Methods:     []grpc.MethodDesc{{MethodName: "Export", Handler: export}},
+	}, r)
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(srv.Stop)
 	return r
 }
 
-// Export implements the service.
-func (r *receiver) Export(_ context.Context, q *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+// export takes the spans of a call. Its answer is an empty message. The generated service would bring grpc-gateway into go.mod.
+func export(srv any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+	r, q := srv.(*receiver), new(tracepb.TracesData)
+	if err := decode(q); err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, resource := range q.GetResourceSpans() {
@@ -176,7 +182,7 @@ func (r *receiver) Export(_ context.Context, q *coltracepb.ExportTraceServiceReq
 			}
 		}
 	}
-	return &coltracepb.ExportTraceServiceResponse{}, nil
+	return new(tracepb.TracesData), nil
 }
 
 func (r *receiver) serverSpans() []string {

@@ -67,8 +67,8 @@ func TestRecentLetsTheOldestGo(t *testing.T) {
 		r.OnEnd(span(10+i, 1, 0, "new.", 0, ms, ofText(850)))
 	}
 	for i, want := range []struct {
-		requests           []string
-		abandoned, evicted uint64
+		requests      []string
+		late, evicted uint64
 	}{
 		{[]string{"3rd.", "1st.", "slow"}, 0, 0},
 		{[]string{"3rd."}, 0, 1}, // the slow one is still among the slowest
@@ -79,7 +79,7 @@ func TestRecentLetsTheOldestGo(t *testing.T) {
 			r.OnEnd(span(100+i, 1, 0, "new.", 0, ms, ofText(850)))
 		}
 		got := slices.DeleteFunc(rootNames(decoded(r.Requests())), func(name string) bool { return name == "new." })
-		if s := r.Stats(); !slices.Equal(got, want.requests) || s.Abandoned != want.abandoned || s.Evicted != want.evicted {
+		if s := r.Stats(); !slices.Equal(got, want.requests) || s.Late != want.late || s.Evicted != want.evicted {
 			t.Errorf("%d: %q and %+v, want %+v", i, got, s, want)
 		}
 		if got := rootNames(decoded(r.Slowest())); !slices.Equal(got, []string{"slow"}) {
@@ -117,12 +117,13 @@ func TestRecentDropsSpansThatAreTooLarge(t *testing.T) {
 		t.Errorf("got %v", q)
 	}
 	r.OnEnd(span(3, 2, 1, "almost all", 0, ms, ofText(3000)))
+	r.OnEnd(span(3, 4, 2, "below", 0, ms)) // so that its parent makes no room
 	r.OnEnd(span(3, 3, 1, "too many bytes", 0, ms, ofText(3000)))
 	r.OnEnd(span(3, 1, 0, "root without room", 0, ms, ofText(3000))) // is kept with its request
-	if got := r.Requests()[0].Request(); !slices.Equal(spanNames(got), []string{"root without room", "almost all"}) || got.Dropped != 1 {
+	if got := r.Requests()[0].Request(); !slices.Equal(spanNames(got), []string{"root without room", "almost all", "below"}) || got.Dropped != 1 {
 		t.Errorf("got %q, dropped %d", spanNames(got), got.Dropped)
 	}
-	if s := r.Stats(); s.Requests != 3 || s.SpansDropped != 3 || s.Evicted != 1 || s.Abandoned != 0 {
+	if s := r.Stats(); s.Requests != 3 || s.SpansDropped != 3 || s.Evicted != 1 || s.Late != 0 {
 		t.Errorf("stats %+v", s)
 	}
 	none := requests.NewRecent(requests.Config{MaxBytes: -1})

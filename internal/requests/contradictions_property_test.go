@@ -59,7 +59,7 @@ func TestSamplesNeverContradictStates(t *testing.T) {
 					for _, id := range below[contexts[sample.ContextID]] {
 						is = is || of[[2]int{g, n}] == id
 					}
-					ran = ran || is && (i.Kind == waits.OnCPU || i.Kind == waits.Syscall || i.Kind == waits.GCAssist)
+					ran = ran || is && (i.Kind == waits.OnCPU || i.Kind == waits.Syscall || i.Kind == waits.CCode || i.Kind == waits.GCAssist)
 					unknown = unknown || i.Kind == waits.Gap
 					known = known || is && i.Kind != waits.Gap && i.Start <= sample.Timestamp && sample.Timestamp < i.End
 				}

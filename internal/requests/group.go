@@ -14,7 +14,8 @@ import (
 const leastGroup = 3 // equal rows in a group
 
 // A Group is a set of equal rows: spans with the same parent, name, kind and scope. A waterfall
-// draws a group as one row. Other spans may lie between the rows.
+// draws a group as one row. Other spans may lie between the rows. A span that was open when the
+// process ended is in no group.
 type Group struct {
 	Rows    []int         // indices of the equal rows, by start
 	Below   int           // the number of rows below the equal rows
@@ -39,7 +40,7 @@ func Groups(rows []Row) []Group {
 	var above []int // the rows above a row
 	for i, r := range rows {
 		above = append(above[:r.Depth], i)
-		if r.Depth == 0 {
+		if r.Depth == 0 || r.Open() {
 			continue
 		}
 		k := key{above[r.Depth-1], r.Name(), r.Span.Kind, r.Span.Group.Scope().Name, r.Orphan}
@@ -76,6 +77,9 @@ func (g *Group) add(rows []Row, i int) {
 // title returns the name and the number of the rows in n characters. It never cuts the number.
 func (g *Group) title(rows []Row, n int) string {
 	number := fmt.Sprintf(" × %d", len(g.Rows))
+	if rows[g.Rows[0]].Orphan {
+		number += parentMissing
+	}
 	room := max(1, n-utf8.RuneCountInString(number))
 	return atMost(text.Escape(rows[g.Rows[0]].Name(), ""), room) + number
 }

@@ -187,7 +187,7 @@ func TestKeptMakesRoom(t *testing.T) {
 	for i := range 16 {
 		k.OnEnd(span(10+i, 2, 1, "pending", 0, ms, ofText(850)))
 	}
-	if got := keptNames(k.Recent); got != "old slow" || k.Stats().Abandoned == 0 {
+	if got := keptNames(k.Recent); got != "old slow" || k.Stats().Late == 0 {
 		t.Errorf("kept are %q, %+v; want pending traces to go first", got, k.Stats())
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 // evict removes the oldest request or trace, except trace t. It returns false if there is none.
 func (r *Recent) evict(t *traceData) bool {
-	pending := r.pending.oldest
-	if pending != nil && pending.trace == t {
-		pending = pending.newer
+	pending := r.pending.oldestBut(t)
+	if late := r.unclaimed.oldestBut(t); older(late, pending) {
+		pending = late
 	}
 	from := &r.newest[local.Request]
 	for i := range r.newest {
@@ -41,6 +41,14 @@ func (r *Recent) evict(t *traceData) bool {
 		r.stats.Evicted++
 	}
 	return true
+}
+
+// oldestBut returns the oldest request of another trace than t, or nil.
+func (l *list) oldestBut(t *traceData) *request {
+	if l.oldest != nil && l.oldest.trace == t {
+		return l.oldest.newer
+	}
+	return l.oldest
 }
 
 // older reports whether a arrived before b. A nil request arrived after all others.

@@ -41,12 +41,57 @@ type model struct {
 
 type modelTrace struct {
 	spans          []sdktrace.ReadOnlySpan
+	alone          int               // roots without a place
+	lost           [][2]trace.SpanID // dropped spans above others, with their parents
 	dropped, ended int
 }
 
 type modelRequest struct {
 	trace *modelTrace
 	root  sdktrace.ReadOnlySpan
+	alone bool // the trace has no place for the root
+}
+
+func (t *modelTrace) hasBelow(s sdktrace.ReadOnlySpan) bool {
+	return slices.ContainsFunc(t.spans, func(below sdktrace.ReadOnlySpan) bool { return below.Parent().SpanID() == modelID(s) }) ||
+		slices.ContainsFunc(t.lost, func(l [2]trace.SpanID) bool { return l[1] == modelID(s) })
+}
+
+// shed removes the shortest leaves until a span more fits. Of equal leaves, the last leaf goes first. If even the places for parents do not
+// suffice, shed removes no leaf.
+func (m *model) shed(t *modelTrace) bool {
+	var leaves []int
+	for i, s := range slices.Backward(t.spans) {
+		if !isModelRoot(s) && !t.hasBelow(s) {
+			leaves = append(leaves, i)
+		}
+	}
+	slices.SortStableFunc(leaves, func(a, b int) int { return cmp.Compare(modelTook(t.spans[a]), modelTook(t.spans[b])) })
+	leaves = leaves[:min(len(leaves), len(t.spans)+1-m.c.MaxSpans)]
+	if len(leaves) == 0 || len(t.spans)-len(leaves) >= m.c.MaxSpans+m.c.MaxSpans/4 {
+		return false
+	}
+	var rest []sdktrace.ReadOnlySpan
+	for i, s := range t.spans {
+		if !slices.Contains(leaves, i) {
+			rest = append(rest, s)
+		}
+	}
+	t.spans = rest
+	t.dropped += len(leaves)
+	m.stats.SpansDropped += uint64(len(leaves))
+	return true
+}
+
+func modelTook(s sdktrace.ReadOnlySpan) time.Duration { return s.EndTime().Sub(s.StartTime()) }
+
+// missing is the number of spans of the trace that the request lacks.
+func (q *modelRequest) missing() int {
+	n := q.trace.dropped + q.trace.alone
+	if q.alone {
+		n--
+	}
+	return n
 }
 
 func (q *modelRequest) took() time.Duration { return q.root.EndTime().Sub(q.root.StartTime()) }
@@ -60,18 +105,25 @@ func (m *model) end(s sdktrace.ReadOnlySpan) {
 		m.traces[id] = t
 		m.pending = append(m.pending, id)
 	}
+	alone := false
 	switch {
-	case len(t.spans) < m.c.MaxSpans:
+	case len(t.spans) < m.c.MaxSpans, (root || t.hasBelow(s)) && (len(t.spans) < m.c.MaxSpans+m.c.MaxSpans/4 || m.shed(t)):
 		t.spans = append(t.spans, s)
-	case !root:
+	case root:
+		t.alone++
+		alone = true
+	default:
 		t.dropped++
 		m.stats.SpansDropped++
+		if len(t.lost) < m.c.MaxSpans && t.hasBelow(s) {
+			t.lost = append(t.lost, [2]trace.SpanID{modelID(s), s.Parent().SpanID()})
+		}
 	}
 	isTrace := func(other trace.TraceID) bool { return other == id }
 	if root {
 		t.ended++
 		m.pending = slices.DeleteFunc(m.pending, isTrace)
-		m.list(&modelRequest{t, s})
+		m.list(&modelRequest{t, s, alone})
 	}
 	for id, t := range m.traces {
 		of := func(q *modelRequest) bool { return q.trace == t }
@@ -80,9 +132,9 @@ func (m *model) end(s sdktrace.ReadOnlySpan) {
 		}
 	}
 	for len(m.pending) > m.c.MaxPending {
+		m.stats.Late += uint64(len(m.traces[m.pending[0]].spans))
 		delete(m.traces, m.pending[0])
 		m.pending = m.pending[1:]
-		m.stats.Abandoned++
 	}
 }
 
@@ -151,25 +203,98 @@ func cellOf(q *modelRequest) modelCell {
 	return c
 }
 
+func modelID(s sdktrace.ReadOnlySpan) trace.SpanID { return s.SpanContext().SpanID() }
+
+func isModelRoot(s sdktrace.ReadOnlySpan) bool { return !s.Parent().IsValid() || s.Parent().IsRemote() }
+
+// find returns the last span of the trace with an id, or the root of the request.
+func (q *modelRequest) find(id trace.SpanID) sdktrace.ReadOnlySpan {
+	for _, s := range slices.Backward(q.trace.spans) {
+		if modelID(s) == id {
+			return s
+		}
+	}
+	if modelID(q.root) == id {
+		return q.root
+	}
+	return nil
+}
+
+// parent is the id of the span above s in the tree of the request, or zero if s belongs elsewhere.
+func (q *modelRequest) parent(s sdktrace.ReadOnlySpan) trace.SpanID {
+	if id := s.Parent().SpanID(); q.find(id) != nil {
+		return id
+	}
+	switch {
+	case q.again(s):
+		return modelID(q.root)
+	case isModelRoot(s):
+		return q.above(s.Parent().SpanID())
+	}
+	var roots []sdktrace.ReadOnlySpan
+	for i, r := range append([]sdktrace.ReadOnlySpan{q.root}, q.trace.spans...) {
+		if (i == 0 || isModelRoot(r) && modelID(r) != modelID(q.root) && !q.again(r)) && q.anchored(r) {
+			roots = append(roots, r)
+		}
+	}
+	started := func(r sdktrace.ReadOnlySpan) bool { return !r.StartTime().After(s.StartTime()) }
+	open := func(r sdktrace.ReadOnlySpan) bool { return started(r) && !r.EndTime().Before(s.StartTime()) }
+	byStart := func(a, b sdktrace.ReadOnlySpan) int { return a.StartTime().Compare(b.StartTime()) }
+	for _, fits := range []func(sdktrace.ReadOnlySpan) bool{open, started} {
+		if in := slices.DeleteFunc(slices.Clone(roots), func(r sdktrace.ReadOnlySpan) bool { return !fits(r) }); len(in) > 0 {
+			return modelID(slices.MaxFunc(in, byStart))
+		}
+	}
+	if len(roots) == 0 {
+		return modelID(q.root)
+	}
+	return modelID(slices.MinFunc(roots, byStart))
+}
+
+// above is the nearest span of the trace from an id upwards, or zero.
+func (q *modelRequest) above(id trace.SpanID) trace.SpanID {
+	for range 100 {
+		if q.find(id) != nil {
+			return id
+		}
+		i := slices.IndexFunc(q.trace.lost, func(l [2]trace.SpanID) bool { return l[0] == id })
+		if i < 0 {
+			break
+		}
+		id = q.trace.lost[i][1]
+	}
+	return trace.SpanID{}
+}
+
+// again reports whether another instrumentation of the root's request made s.
+func (q *modelRequest) again(s sdktrace.ReadOnlySpan) bool {
+	return s.Parent().IsRemote() && s.Parent().SpanID() == q.root.Parent().SpanID() && modelID(s) != modelID(q.root) &&
+		s.InstrumentationScope() != q.root.InstrumentationScope() &&
+		!s.StartTime().Before(q.root.StartTime()) && !s.StartTime().After(q.root.EndTime())
+}
+
+// anchored reports whether the way up from a root ends at a root.
+func (q *modelRequest) anchored(s sdktrace.ReadOnlySpan) bool {
+	for range 100 {
+		above := q.find(s.Parent().SpanID())
+		if above == nil {
+			return isModelRoot(s) || modelID(s) == modelID(q.root)
+		}
+		s = above
+	}
+	return false // a circle
+}
+
 // spans are the root and what is below it.
 func (q *modelRequest) spans() []sdktrace.ReadOnlySpan {
-	id := func(s sdktrace.ReadOnlySpan) trace.SpanID { return s.SpanContext().SpanID() }
 	all := []sdktrace.ReadOnlySpan{q.root}
-	add := func(is func(sdktrace.ReadOnlySpan) bool) {
+	for i := 0; i < len(all); i++ {
 		for _, s := range q.trace.spans {
-			known := slices.ContainsFunc(all, func(other sdktrace.ReadOnlySpan) bool { return id(other) == id(s) })
-			if is(s) && !known {
+			known := slices.ContainsFunc(all, func(other sdktrace.ReadOnlySpan) bool { return modelID(other) == modelID(s) })
+			if !known && q.parent(s) == modelID(all[i]) {
 				all = append(all, s)
 			}
 		}
-	}
-	if q.trace.ended == 1 {
-		add(func(s sdktrace.ReadOnlySpan) bool {
-			return id(q.root) != s.Parent().SpanID() && !slices.ContainsFunc(q.trace.spans, func(p sdktrace.ReadOnlySpan) bool { return id(p) == s.Parent().SpanID() })
-		})
-	}
-	for i := 0; i < len(all); i++ {
-		add(func(s sdktrace.ReadOnlySpan) bool { return s.Parent().SpanID() == id(all[i]) })
 	}
 	slices.SortStableFunc(all[1:], func(a, b sdktrace.ReadOnlySpan) int { return a.StartTime().Compare(b.StartTime()) })
 	return all
@@ -216,8 +341,8 @@ func compareLists(t *testing.T, what string, got []requests.Request, want []*mod
 	}
 	for i, q := range got {
 		spans := want[i].spans()
-		if len(q.Spans) != len(spans) || q.Dropped != want[i].trace.dropped || q.Root != q.Spans[0] {
-			t.Fatalf("%s request %d has %q and %d dropped, want %d spans and %d", what, i, spanNames(q), q.Dropped, len(spans), want[i].trace.dropped)
+		if len(q.Spans) != len(spans) || q.Dropped != want[i].missing() || q.Root != q.Spans[0] {
+			t.Fatalf("%s request %d has %q and %d dropped, want %d spans and %d", what, i, spanNames(q), q.Dropped, len(spans), want[i].missing())
 		}
 		for j, s := range q.Spans {
 			if d := difference(s, spans[j]); d != "" {
@@ -287,7 +412,7 @@ func TestRecentDecodesToTheSameSpans(t *testing.T) {
 // However large spans are, memory is bounded. Requests in it are right, and the others are counted.
 func TestRecentIsBoundedInBytes(t *testing.T) {
 	const most, unbounded = 32 << 10, 1 << 20
-	var evicted, dropped, abandoned uint64
+	var evicted, dropped, late uint64
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		together := seed%2 > 0 // the spans of a trace
@@ -348,9 +473,9 @@ func TestRecentIsBoundedInBytes(t *testing.T) {
 				t.Errorf("seed %d: %d spans and %d dropped, want 8", seed, len(q.Spans), q.Dropped)
 			}
 		}
-		evicted, dropped, abandoned = evicted+stats.Evicted, dropped+stats.SpansDropped, abandoned+stats.Abandoned
+		evicted, dropped, late = evicted+stats.Evicted, dropped+stats.SpansDropped, late+stats.Late
 	}
-	if evicted == 0 || dropped == 0 || abandoned == 0 {
-		t.Errorf("%d evicted, %d dropped, %d abandoned: not all bounds were met", evicted, dropped, abandoned)
+	if evicted == 0 || dropped == 0 || late == 0 {
+		t.Errorf("%d evicted, %d dropped, %d late: not all bounds were met", evicted, dropped, late)
 	}
 }

@@ -32,7 +32,7 @@ type Query struct {
 	// ignores case.
 	Text string
 
-	Classes []local.Class // nil finds requests and streams
+	Classes []local.Class // nil finds requests, streams and inner requests
 	Limit   int           // of requests found; 0 means 100
 }
 

@@ -25,8 +25,11 @@ type Config struct {
 	Slowest    int // the slowest requests of the last hour; 0 means 8, negative none
 	Background int // other roots: the newest of each class; 0 means 32, negative none
 	Examples   int // first requests of each cell of heat maps; 0 means 256, negative none
-	MaxSpans   int // of one trace; 0 means 512
-	MaxPending int // traces of open requests; 0 means 1024
+	MaxPending int // traces of open requests, and as many others without one; 0 means 1024
+
+	// MaxSpans is the number of spans of one trace, and a quarter more for parents and roots; 0
+	// means 512. When parents and roots need further places, the shortest leaves leave the trace.
+	MaxSpans int
 
 	// KeptRequests is the number of the newest requests that a bridge.KeepPolicy kept; 0 means 128,
 	// negative none. Requests with only an error inside do not count. Recent stores a quarter as
@@ -38,8 +41,9 @@ type Config struct {
 	//   - Encoded spans and the names of requests count.
 	//   - A run of spans of one trace and one tracer counts 256 bytes more, for the resource and
 	//     the scope.
-	//   - One trace uses at most a sixteenth of MaxBytes. A root span that does not fit into the
-	//     trace may use another sixteenth.
+	//   - One trace uses at most a sixteenth of MaxBytes, and a quarter more for roots and for
+	//     parents of its spans. Leaves make room as for MaxSpans. A root span that does not fit
+	//     into the trace may use another sixteenth.
 	//   - KeptRequests use at most half of MaxBytes, and those with only an error inside an eighth.
 	//     Beyond, Recent removes the oldest of them.
 	//
@@ -86,7 +90,8 @@ type Recent struct {
 
 	mu           sync.Mutex // guards the fields below
 	traces       index
-	pending      list // traces without a request
+	pending      list // traces with an open local root
+	unclaimed    list // other traces without a request
 	newest       [local.Classes]list
 	slowest      []*request // by descending duration
 	slowestSince time.Time  // the earliest end in slowest, or before
@@ -94,6 +99,7 @@ type Recent struct {
 	examples     examples
 	arrivals     uint64          // of requests and of pending traces
 	one          [1]bridge.Spans // the list of OnEnd
+	leaves       []leaf          // memory of shed
 	stats        Stats
 	closed       bool
 
@@ -107,8 +113,9 @@ type Stats struct {
 	Requests     uint64 // ended requests
 	KeptRequests uint64 // of Requests, the requests that a bridge.KeepPolicy kept
 	Background   uint64 // other ended root spans
-	SpansDropped uint64 // spans over MaxSpans or over the bytes of the trace
-	Abandoned    uint64 // traces removed before the request's end, over MaxPending or MaxBytes
+	SpansDropped uint64 // spans that MaxSpans or the bytes of the trace kept out or removed
+	Abandoned    uint64 // traces removed before the local root's end, over MaxPending or MaxBytes
+	Late         uint64 // spans removed that waited for no open local root, as after the request
 	Evicted      uint64 // requests removed early over MaxBytes, or with a too large root span
 	KeptEvicted  uint64 // requests that left Recent.KeptRequests early, over a share of MaxBytes
 	Examples     uint64 // of Requests, the requests that were the first of their cell

@@ -142,7 +142,7 @@ func TestRecentIsBounded(t *testing.T) {
 	if !slices.Equal(slow, []time.Duration{5000 * time.Microsecond, 4999 * time.Microsecond, 4998 * time.Microsecond}) {
 		t.Errorf("slowest are %v", slow)
 	}
-	if s := r.Stats(); s.Requests != n || s.SpansDropped != 2*n || s.Abandoned != n-20 || s.Evicted != 0 || s.Bytes > 64<<10 {
+	if s := r.Stats(); s.Requests != n || s.SpansDropped != 2*n || s.Late != n-20 || s.Abandoned != 0 || s.Evicted != 0 || s.Bytes > 64<<10 {
 		t.Errorf("stats %+v", s)
 	}
 	if err := r.Shutdown(t.Context()); err != nil {

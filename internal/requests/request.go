@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -19,6 +20,10 @@ type Request struct {
 	Root    *otlpenc.Span   // the first of Spans
 	Spans   []*otlpenc.Span // Root, and then all spans below by start
 	Dropped int             // dropped spans of the trace
+
+	// Inside is the root span of the request that sent this one, in the same trace and process.
+	// Inside is zero without such a request in memory.
+	Inside trace.SpanID
 
 	// Waits describes the states of the request's goroutines, from an execution trace. Recent sets
 	// Waits to nil. The caller may set Waits to the result of the recorder of execution traces.
@@ -53,7 +58,7 @@ type Snapshot struct {
 	parts   []otlpenc.Spans // of the trace
 	at      rootPlace       // of the root span in parts
 	alone   *otlpenc.Spans  // the root span, if the trace had no room for it
-	single  bool            // no other request of the trace ended
+	lost    []link
 	dropped int
 	bytes   int
 }
@@ -61,6 +66,9 @@ type Snapshot struct {
 // Bytes returns the memory of all spans of the trace. The garbage collector cannot free this memory
 // before the snapshot.
 func (s Snapshot) Bytes() int { return s.bytes }
+
+// Dropped returns the number of the trace's spans that are not in memory.
+func (s Snapshot) Dropped() int { return s.dropped }
 
 // Clone returns a copy of the snapshot with a copy of the bytes. Clone each snapshot that you store
 // for a long time. The original also prevents the release of other requests' memory.
@@ -104,54 +112,40 @@ func decode(s otlpenc.Spans) (span otlpenc.Span, ok bool) {
 	return otlpenc.Span{}, false
 }
 
-// Request decodes the root span and all spans below the root span. If the trace contains no other
-// request, the result includes spans with missing parents.
+// Request decodes the root span and all spans below the root span. A span with a missing parent is
+// below the request of the trace that was open at the span's start: see [Rows].
 func (s Snapshot) Request() Request {
-	type span struct {
-		otlpenc.Header
-		encoded otlpenc.Spans
-	}
-	var all []span
-	known := map[trace.SpanID]bool{s.SpanID: true}
+	root := s.RootSpan()
+	all, encoded := []*otlpenc.Header{&root.Header}, []otlpenc.Spans{{}}
+	groups := []*otlpenc.Group{root.Group}
 	for _, p := range s.parts {
-		one := span{encoded: otlpenc.NewSpans(p.Group(), p.Bytes, 0)}
-		for len(one.encoded.Bytes) > 0 {
-			size, err := one.encoded.First(&one.Header)
-			if err != nil {
-				break
-			}
-			all = append(all, one)
-			known[one.SpanID] = true
-			one.encoded.Bytes = one.encoded.Bytes[size:]
+		for h, rest := range headers(p) {
+			all, encoded = append(all, &h), append(encoded, rest)
+			groups = append(groups, p.Group())
 		}
 	}
-	children := map[trace.SpanID][]span{}
-	for _, c := range all {
-		if !known[c.ParentID] {
-			if !s.single {
+	children := map[trace.SpanID][]int{}
+	for i, parent := range parentsOf(all, groups, s.lost) {
+		if i > 0 && parent.IsValid() {
+			children[parent] = append(children[parent], i)
+		}
+	}
+	q := Request{Root: &root, Spans: []*otlpenc.Span{&root}, Dropped: s.dropped,
+		Inside: rootAbove(all, s.lost)}
+	seen := map[trace.SpanID]bool{s.SpanID: true} // wrong ids may form cycles
+	for ids := []trace.SpanID{s.SpanID}; len(ids) > 0; ids = ids[1:] {
+		for _, i := range children[ids[0]] {
+			id := all[i].SpanID
+			if seen[id] {
 				continue
 			}
-			c.ParentID = trace.SpanID{}
-		}
-		children[c.ParentID] = append(children[c.ParentID], c)
-	}
-	var below []span
-	seen := map[trace.SpanID]bool{s.SpanID: true} // wrong ids may form cycles
-	for ids := []trace.SpanID{{}, s.SpanID}; len(ids) > 0; ids = ids[1:] {
-		for _, c := range children[ids[0]] {
-			if !seen[c.SpanID] {
-				seen[c.SpanID] = true
-				below, ids = append(below, c), append(ids, c.SpanID)
+			seen[id] = true
+			ids = append(ids, id)
+			if decoded, ok := decode(encoded[i]); ok {
+				q.Spans = append(q.Spans, &decoded)
+			} else {
+				q.Dropped++
 			}
-		}
-	}
-	root := s.RootSpan()
-	q := Request{Root: &root, Spans: []*otlpenc.Span{&root}, Dropped: s.dropped}
-	for _, c := range below {
-		if decoded, ok := decode(c.encoded); ok {
-			q.Spans = append(q.Spans, &decoded)
-		} else {
-			q.Dropped++
 		}
 	}
 	slices.SortStableFunc(q.Spans[1:],
@@ -159,13 +153,32 @@ func (s Snapshot) Request() Request {
 	return q
 }
 
+// headers yields the header of each span, and the bytes from the span on. The sequence ends at
+// malformed bytes.
+func headers(s otlpenc.Spans) iter.Seq2[otlpenc.Header, otlpenc.Spans] {
+	return func(yield func(otlpenc.Header, otlpenc.Spans) bool) {
+		rest := otlpenc.NewSpans(s.Group(), s.Bytes, 0)
+		for len(rest.Bytes) > 0 {
+			var h otlpenc.Header
+			size, err := rest.First(&h)
+			if err != nil || !yield(h, rest) {
+				return
+			}
+			rest.Bytes = rest.Bytes[size:]
+		}
+	}
+}
+
 // snapshot returns a snapshot of q. Recent.mu is held.
 func (q *request) snapshot() Snapshot {
 	t := q.trace
 	t.shared = true
 	s := Snapshot{
-		Root: q.Root, parts: t.parts, at: q.at, alone: q.alone,
-		single: t.requests == 1, dropped: t.dropped, bytes: t.bytes() + q.bytes(),
+		Root: q.Root, parts: t.parts, at: q.at, alone: q.alone, lost: t.lost,
+		dropped: t.dropped, bytes: t.bytes() + q.bytes(),
+	}
+	if q.alone != nil {
+		s.dropped -= q.alone.Count
 	}
 	s.Name = text.Valid(s.Name)
 	return s

@@ -1,6 +1,8 @@
 package requests
 
 import (
+	"strings"
+
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -16,8 +18,9 @@ type Row struct {
 }
 
 // Rows returns the tree of the request's spans as a list. Each span follows the span's parent.
-// Siblings are sorted by start. Spans with a missing parent are children of the root span. Rows
-// omits spans in a cycle of parents. Requests of Recent contain no cycles.
+// Siblings are sorted by start. A span with a missing parent is an orphan: a child of the root
+// span, or of the root span of a request inside that was open at the orphan's start. Rows omits
+// spans in a cycle of parents. Requests of Recent contain no cycles.
 func Rows(q Request) []Row {
 	children, inside := q.children()
 	var rows []Row
@@ -28,7 +31,8 @@ func Rows(q Request) []Row {
 			return
 		}
 		seen[s] = true
-		rows = append(rows, Row{Span: s, Depth: depth, Orphan: depth > 0 && !inside[s.ParentID]})
+		orphan := depth > 0 && !inside[s.ParentID] && !s.Remote
+		rows = append(rows, Row{Span: s, Depth: depth, Orphan: orphan})
 		for _, c := range children[s.SpanID] {
 			walk(c, depth+1)
 		}
@@ -53,34 +57,56 @@ func ends(rows []Row) []int {
 	return all
 }
 
-// children returns the children of each span, by start, and the ids of all spans. Spans without a
-// parent in the request are children of the root.
+// children returns the children of each span, by start, and the ids of all spans. Spans with a
+// missing parent are children of a root: see [Rows].
 func (q Request) children() (children map[trace.SpanID][]*otlpenc.Span,
 	inside map[trace.SpanID]bool) {
 	children, inside = map[trace.SpanID][]*otlpenc.Span{}, map[trace.SpanID]bool{}
-	for _, s := range q.Spans {
+	headers, groups := make([]*otlpenc.Header, len(q.Spans)), make([]*otlpenc.Group, len(q.Spans))
+	for i, s := range q.Spans {
 		inside[s.SpanID] = true
+		headers[i], groups[i] = &s.Header, s.Group
 	}
-	for _, s := range q.Spans[1:] {
-		parent := s.ParentID
-		if !inside[parent] {
+	for i, parent := range parentsOf(headers, groups, nil) {
+		if i == 0 {
+			continue
+		}
+		if !parent.IsValid() {
 			parent = q.Root.SpanID
 		}
-		children[parent] = append(children[parent], s)
+		children[parent] = append(children[parent], q.Spans[i])
 	}
 	return children, inside
 }
+
+const parentMissing = " (parent missing)"
 
 // title returns the text of a row.
 func (r Row) title() string {
 	name := text.Escape(r.Name(), "")
 	if r.Orphan {
-		name += " (parent missing)"
+		name += parentMissing
 	}
-	if r.failed() {
+	switch {
+	case r.Open():
+		name += " " + openGlyph
+	case r.failed():
 		name += " ✗"
 	}
 	return name
+}
+
+// ProcessEnded begins the description of a span's status if the end of the process ended the span.
+const ProcessEnded = "the process ended: "
+
+// openGlyph marks spans that were open when the process ended.
+const openGlyph = "▶"
+
+// Open reports whether the span was open when its process ended: see package blackbox.
+func (r Row) Open() bool { return wasOpen(r.Span) }
+
+func wasOpen(s *otlpenc.Span) bool {
+	return s.Status.Code == codes.Error && strings.HasPrefix(s.Status.Description, ProcessEnded)
 }
 
 func (r Row) failed() bool { return r.Span.Status.Code == codes.Error }

@@ -19,8 +19,16 @@ func (r *Recent) NoteStray(name, scope string, kind trace.SpanKind, attrs []attr
 	}
 }
 
-// OnStart counts a span that starts in a context without a span.
+// NoteRequest ends the start of the program: a request starts. See [stray.Table.NoteRequest].
+func (r *Recent) NoteRequest() { r.strays.NoteRequest() }
+
+// OnStart counts a span that starts in a context without a span. A span of kind server or consumer
+// is a request.
 func (r *Recent) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
+	if kind := s.SpanKind(); kind == trace.SpanKindServer || kind == trace.SpanKindConsumer {
+		r.strays.NoteRequest()
+		return
+	}
 	// Parent is quicker, and does not know the span above a new root.
 	if s.Parent().IsValid() || trace.SpanContextFromContext(parent).IsValid() {
 		return
@@ -30,12 +38,15 @@ func (r *Recent) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// Strays returns the places of the queries, calls, messages and marks without a request, since the
-// start.
+// Strays returns the places of the queries, commands, calls, messages and marks without a request,
+// since the first request, or since the start before the first request.
 func (r *Recent) Strays() []stray.Place {
 	all := r.strays.Places()
 	if r.c.Timeline != nil {
-		all = append(all, stray.Marks(r.c.Timeline)...)
+		all = append(all, stray.Marks(r.c.Timeline, r.strays.Since())...)
 	}
 	return all
 }
+
+// HasServed reports whether a request has started.
+func (r *Recent) HasServed() bool { return !r.strays.Since().IsZero() }

@@ -24,7 +24,7 @@ const (
 
 // WriteSVG draws the request as an SVG picture. The rows are the result of [Rows]. A diamond on a
 // span is a mark. The tooltip of a diamond contains the mark's name. WriteSVG cuts names at the
-// width of the column.
+// width of the column. A line below the spans states how many spans of the trace are missing.
 //
 // With q.Waits, a sentence below the header names the cause of the duration. Bars show the states
 // of the span's goroutine. A legend at the bottom explains the colours. The tooltip of a part of a
@@ -40,6 +40,9 @@ func WriteSVG(w io.Writer, q Request) error {
 	drawn := newSVGWaits(q, len(rows), x)
 	top := svgHeader + drawn.above()
 	height := top + svgRow*len(rows) + drawn.below() + 8
+	if q.Dropped > 0 {
+		height += svgRow
+	}
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="ui-monospace,monospace" font-size="12">`+"\n",
 		svgWidth, height, svgWidth, height)
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/><text x="8" y="20" font-weight="bold">%s</text>`+"\n", html.EscapeString(q.header()))
@@ -68,6 +71,9 @@ func WriteSVG(w io.Writer, q Request) error {
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", svgWidth-8, y+14,
 			text.Duration(r.Span.Duration()))
+	}
+	if q.Dropped > 0 {
+		fmt.Fprintf(b, `<text x="8" y="%d">%s</text>`+"\n", top+svgRow*len(rows)+14, q.missing())
 	}
 	drawn.legend(b, height-8-svgRow)
 	fmt.Fprintln(b, "</svg>")

@@ -24,8 +24,13 @@ type traceData struct {
 	count    int             // spans
 	shared   bool            // a reader has parts: the garbage collector frees their memory
 	dropped  int             // spans
+	full     bool            // the trace has reached a limit
+	children children        // of the spans in parts, once the trace is full
+	lost     []link          // of dropped spans above spans in parts
+	bare     bool            // the spans in parts have no leaves: see shed
 	requests int             // ended requests
-	pending  *request        // in Recent.pending, until a request ends
+	pending  *request        // in Recent.pending or Recent.unclaimed, until a request ends
+	open     bool            // a local root of the trace is open
 	users    int             // requests in memory, and one during Accept
 	next     *traceData      // in the index
 }
@@ -34,6 +39,11 @@ type traceData struct {
 // only the part keeps its group in memory.
 const partBytes = 256
 
+// A trace at its limits uses this part more for its roots and for the parents of its spans. When
+// this part is full, too, the shortest leaves leave the trace: parents end after their children,
+// and the tree needs the parents more.
+const moreForParents = 4
+
 // maxReferences bounds the requests that retain their spans. Longer lists copy all spans: otherwise
 // each request of a long list could keep a block of its own.
 const maxReferences = 256
@@ -41,7 +51,10 @@ const maxReferences = 256
 // capacity returns the bytes of the parts, with room for more.
 func (t *traceData) capacity() int { return max(cap(t.own), t.size) }
 
-func (t *traceData) bytes() int { return t.capacity() + len(t.parts)*partBytes }
+func (t *traceData) bytes() int {
+	return t.capacity() + len(t.parts)*partBytes + len(t.children)*childrenBytes +
+		len(t.lost)*linkBytes
+}
 
 // A request is a request in memory, or a pending trace.
 type request struct {
@@ -51,7 +64,7 @@ type request struct {
 	alone        *otlpenc.Spans // the root span, if the trace had no room for it
 	lists        int            // that contain the request
 	arrival      uint64
-	older, newer *request // in one of Recent.newest, or in Recent.pending
+	older, newer *request // in Recent.newest, Recent.pending or Recent.unclaimed
 }
 
 // A rootPlace locates spans of a part. The last of them is the root span of a request.
@@ -172,8 +185,11 @@ func (r *Recent) finish(t *traceData, s *otlpenc.Spans, at rootPlace, ok bool) {
 	if root == nil {
 		if !ok {
 			r.drop(t, s.Count)
+			r.link(t, s)
 		}
-		if t.requests == 0 && t.pending == nil {
+		if t.requests == 0 && (t.pending == nil || s.IsOpen() && !t.open) {
+			r.removePending(t)
+			t.open = s.IsOpen()
 			r.addPending(t)
 		}
 		return
@@ -191,6 +207,9 @@ func (r *Recent) finish(t *traceData, s *otlpenc.Spans, at rootPlace, ok bool) {
 	switch {
 	case ok && r.reserve(size, t):
 		r.addRoot(t, root, at, alone)
+		if alone != nil { // the other requests of the trace lack the root span
+			t.dropped += alone.Count
+		}
 		return
 	case !ok || alone != nil:
 		r.drop(t, s.Count)
@@ -207,6 +226,7 @@ func (r *Recent) drop(t *traceData, spans int) {
 func (r *Recent) end(t *traceData, root *local.Root) {
 	if isRequest(root.Class) {
 		r.stats.Requests++
+		r.strays.NoteRequest() // a job is no request at its start
 	} else {
 		r.stats.Background++
 	}
@@ -220,14 +240,15 @@ func isRequest(c local.Class) bool { return c <= local.Inner }
 // write appends a copy of spans to their trace. It returns false if the spans exceed the trace's
 // limits or find no room in memory.
 func (r *Recent) write(t *traceData, s *otlpenc.Spans) (at rootPlace, ok bool) {
+	if !r.fits(t, s, 0) && (!r.isAbove(t, s) ||
+		!r.fits(t, s, moreForParents) && !r.shed(t, s)) {
+		return at, false
+	}
 	size, more := t.size+len(s.Bytes), 0
 	last := len(t.parts) - 1
-	begins := last < 0 || t.parts[last].Group() != s.Group()
+	begins := t.begins(s)
 	if begins {
 		more = partBytes
-	}
-	if t.count+s.Count > r.c.MaxSpans || size+len(t.parts)*partBytes+more > r.share {
-		return at, false
 	}
 	if have := t.capacity(); size > have {
 		capacity, _ := bufferSize(size)
@@ -255,6 +276,10 @@ func (r *Recent) write(t *traceData, s *otlpenc.Spans) (at rootPlace, ok bool) {
 	part.Count += s.Count
 	t.size = size
 	t.count += s.Count
+	t.bare = false
+	if t.full {
+		r.addChildren(t, *s)
+	}
 	return rootPlace{int32(last), int32(start), int32(len(part.Bytes))}, true
 }
 
@@ -298,24 +323,38 @@ func (r *Recent) reserve(n int, t *traceData) bool {
 	return true
 }
 
-// addPending adds a trace to the pending traces, and removes the oldest over MaxPending.
+// waiting returns the list for a trace without a request. Spans that arrive after their request has
+// left memory thus displace no spans of open requests.
+func (r *Recent) waiting(t *traceData) *list {
+	if t.open {
+		return &r.pending
+	}
+	return &r.unclaimed
+}
+
+// addPending adds a trace to its list, and removes the oldest trace over MaxPending.
 func (r *Recent) addPending(t *traceData) {
 	t.pending = r.request(t)
-	r.pending.push(t.pending)
-	if r.pending.len > r.c.MaxPending {
-		r.abandon(r.pending.oldest.trace)
+	l := r.waiting(t)
+	l.push(t.pending)
+	if l.len > r.c.MaxPending {
+		r.abandon(l.oldest.trace)
 	}
 }
 
 func (r *Recent) abandon(t *traceData) {
+	if t.open {
+		r.stats.Abandoned++
+	} else {
+		r.stats.Late += uint64(t.count)
+	}
 	r.removePending(t)
-	r.stats.Abandoned++
 }
 
 func (r *Recent) removePending(t *traceData) {
 	if q := t.pending; q != nil {
 		t.pending = nil
-		r.pending.remove(q)
+		r.waiting(t).remove(q)
 		r.release(q)
 	}
 }
@@ -362,6 +401,11 @@ func (r *Recent) leave(t *traceData) {
 			parts = t.parts[:0]
 		}
 	}
-	*t = traceData{parts: parts}
+	var below children
+	if len(t.children) <= 64 {
+		below = t.children
+		clear(below)
+	}
+	*t = traceData{parts: parts, children: below}
 	r.freeTraces.put(t)
 }

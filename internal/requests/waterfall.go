@@ -23,9 +23,18 @@ func (q Request) header() string {
 	if status != "" {
 		status = "  status " + atMost(text.Escape(status, ""), maxValue)
 	}
-	return fmt.Sprintf("%s  %s%s  %s  trace %s", atMost(text.Escape(q.Root.Name, ""), maxName),
-		text.Duration(q.Duration()), status,
+	open := ""
+	if wasOpen(q.Root) {
+		open = openGlyph + " open for "
+	}
+	return fmt.Sprintf("%s  %s%s%s  %s  trace %s", atMost(text.Escape(q.Root.Name, ""), maxName),
+		open, text.Duration(q.Duration()), status,
 		q.Root.Start.UTC().Format("2006-01-02 15:04:05.000Z"), q.TraceID())
+}
+
+// missing returns a line about the spans that are not in memory.
+func (q Request) missing() string {
+	return fmt.Sprintf("… %d spans of this trace were not kept", q.Dropped)
 }
 
 // Sizes of a waterfall, in characters and in rows.
@@ -45,6 +54,9 @@ const (
 // spans. The last column shows the sum of the durations. The line below states the sum, the slowest
 // span and the number of failed spans. The line also counts marks and spans below the group,
 // because these marks and spans occupy no rows.
+//
+// The sign ▶ marks spans that were open when the process ended, and the end of their bars. The
+// header then states how long the request was open.
 //
 // If several spans determined the duration, a line below the header names the spans with the
 // largest shares: see [CriticalPath].
@@ -90,7 +102,7 @@ func WriteWaterfall(w io.Writer, q Request, t *profile.Trace) error {
 		fmt.Fprintf(f.w, "… and %s more\n", more)
 	}
 	if q.Dropped > 0 {
-		fmt.Fprintf(f.w, "… %d spans of this trace were not kept\n", q.Dropped)
+		fmt.Fprintln(f.w, q.missing())
 	}
 	if n := Contradictions(q, t); n > 0 {
 		fmt.Fprintf(f.w, "… %d samples contradicted the execution trace and are left out\n", n)
@@ -216,6 +228,9 @@ func (f *waterfall) draw(bar []rune, s *otlpenc.Span) {
 	f.fill(bar, f.segments[s.SpanID])
 	for _, e := range s.Events {
 		bar[f.column(e.Time)] = '◆'
+	}
+	if wasOpen(s) {
+		bar[f.column(s.End)] = []rune(openGlyph)[0]
 	}
 }
 

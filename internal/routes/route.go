@@ -15,6 +15,8 @@ const (
 // A route counts the requests of one route twice: in columns of the last minutes and in columns
 // since the start.
 type route struct {
+	message bool // the first root of the route was a message or a job: see local.Root
+
 	usual atomic.Int64 // nanoseconds; 0 below minUsual requests. See Table.Usual
 
 	mu      sync.Mutex // guards the fields below

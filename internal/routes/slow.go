@@ -34,7 +34,7 @@ func (t *Table) SetSlowRule(s *SlowRule) { t.slow.Store(s) }
 // never slow, or if the table has no rule. SlowFrom takes no lock.
 func (t *Table) SlowFrom(class local.Class, name string) (Threshold, bool) {
 	rule := t.slow.Load()
-	if rule == nil || class != local.Request {
+	if rule == nil || class != local.Request && class != local.Inner {
 		return Threshold{From: -1}, false
 	}
 	at := Threshold{From: rule.Fixed, Factor: rule.Factor}

@@ -93,6 +93,24 @@ func TestSlowFromOfRequestsOnly(t *testing.T) {
 	}
 }
 
+// A route that serves calls from its own process, too, has a threshold for each of the two.
+func TestSlowFromOfInnerRequests(t *testing.T) {
+	table := routes.NewTable(routes.Config{})
+	table.SetSlowRule(&routes.SlowRule{Fixed: time.Minute, Factor: 2})
+	took := map[local.Class]time.Duration{local.Request: time.Second, local.Inner: 100 * time.Millisecond}
+	at := time.Now()
+	for class, d := range took {
+		for range 200 {
+			table.Add(local.Root{Name: "GET /", Class: class, Start: at, End: at.Add(d)})
+		}
+	}
+	for class, d := range took {
+		if got, ok := table.SlowFrom(class, "GET /"); !ok || got.IsReachedBy(d) || !got.IsReachedBy(3*d) {
+			t.Errorf("%v: the threshold is %+v, want twice the usual %v", class, got, d)
+		}
+	}
+}
+
 // Routes over the limit have the threshold of all others together.
 func TestSlowFromOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

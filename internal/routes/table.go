@@ -54,7 +54,7 @@ func NewTable(c Config) *Table {
 
 // Add counts a local root. The table does not retain the root.
 func (t *Table) Add(root local.Root) {
-	r := t.classes[min(root.Class, local.Housekeeping)].route(root.Name, t.maxRoutes)
+	r := t.classes[min(root.Class, local.Housekeeping)].route(&root, t.maxRoutes)
 	r.add(t.columnAt(root.End), &root, t)
 }
 
@@ -70,9 +70,9 @@ func (t *Table) columnAt(at time.Time) int { return max(0, int(at.Sub(t.origin)/
 
 func (t *Table) now() int { return t.columnAt(time.Now()) }
 
-// route returns the route of a name. A new name gets a route if the class has less than most.
-func (c *classTable) route(name string, most int) *route {
-	name = text.Start(name, maxName)
+// route returns the route of a root. A new name gets a route if the class has less than most.
+func (c *classTable) route(root *local.Root, most int) *route {
+	name := text.Start(root.Name, maxName)
 	known := *c.routes.Load()
 	if r := known[name]; r != nil {
 		return r
@@ -94,7 +94,7 @@ func (c *classTable) route(name string, most int) *route {
 		return &c.others
 	}
 	all := maps.Clone(known)
-	r := &route{}
+	r := &route{message: root.Message}
 	all[strings.Clone(name)] = r
 	c.routes.Store(&all)
 	return r

@@ -5,12 +5,26 @@ import "github.com/perfline/perfline/internal/local"
 // Total returns the summary and the heat map of all requests of a class, including [Others]. So the
 // total of local.Request is the load: a call within the process is no request of its own.
 func (t *Table) Total(class local.Class, w Window) (Summary, HeatMap) {
+	return t.total(class, w, func(*route) bool { return true })
+}
+
+// TotalOf returns the part of the total of local.Request that consists of messages and jobs, or the
+// other part, the requests. [Others] belongs to the requests.
+func (t *Table) TotalOf(messages bool, w Window) (Summary, HeatMap) {
+	return t.total(local.Request, w, func(r *route) bool { return r.message == messages })
+}
+
+func (t *Table) total(class local.Class, w Window, has func(*route) bool) (Summary, HeatMap) {
 	t.onRead.Call()
 	s := Summary{Class: min(class, local.Housekeeping)}
 	c := t.readClock()
 	x := newAxis(w, c.column)
 	columns := make([]column, x.columns)
-	t.classes[s.Class].each(func(_ string, r *route) { r.addTo(columns, x) })
+	t.classes[s.Class].each(func(_ string, r *route) {
+		if has(r) {
+			r.addTo(columns, x)
+		}
+	})
 	var all column
 	for i := range columns {
 		all.merge(&columns[i])

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perfline/perfline/internal/local"
+	"github.com/perfline/perfline/internal/otlpenc"
 	"github.com/perfline/perfline/internal/text"
 )
 
@@ -71,7 +73,7 @@ func neverSlow(f *facts) []Finding {
 		switch {
 		case ok && (threshold.Factor > 0 || threshold.From >= 0 && 2*r.Max >= threshold.From):
 			return nil
-		case !ok || threshold.From < 0:
+		case !ok || threshold.From < 0 || r.Class == local.Inner: // a part of another request
 			continue
 		}
 		n += r.Count
@@ -96,40 +98,44 @@ func neverSlow(f *facts) []Finding {
 // memory: a large request of the past is no fault of the set-up.
 func limited(f *facts) (all []Finding) {
 	limits := []struct {
-		what, change string
-		n, requests  int
+		what, variable string
+		of             func(*otlpenc.Span) int
 	}{
-		{what: "attributes", change: "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"},
-		{what: "events, such as marks,", change: "OTEL_SPAN_EVENT_COUNT_LIMIT"},
-		{what: "links", change: "OTEL_SPAN_LINK_COUNT_LIMIT"},
-		{what: "spans in memory", change: "perfline.Config.Recent.MaxSpans and Recent.MaxBytes"},
+		{"attributes", "ATTRIBUTE", func(s *otlpenc.Span) int { return s.DroppedAttributes }},
+		{"events, such as marks,", "EVENT", func(s *otlpenc.Span) int { return s.DroppedEvents }},
+		{"links", "LINK", func(s *otlpenc.Span) int { return s.DroppedLinks }},
 	}
-	for _, q := range f.whole {
-		var n [4]int
-		for _, s := range q.Spans {
-			n[0] += s.DroppedAttributes
-			n[1] += s.DroppedEvents
-			n[2] += s.DroppedLinks
+	add := func(requests, lost, n int, read, what, change string) {
+		if n == 0 {
+			return
 		}
-		n[3] = q.Dropped
-		for i := range limits {
-			limits[i].n += n[i]
-			if n[i] > 0 {
-				limits[i].requests++
-			}
-		}
-	}
-	for _, l := range limits {
-		if l.n == 0 {
-			continue
-		}
-		kind, _, _ := strings.Cut(l.what, ",")
+		kind, _, _ := strings.Cut(what, ",")
 		all = append(all, Finding{
 			"limit of " + kind,
-			fmt.Sprintf("%d of %s lost %s at a limit of the program: %d in all.", l.requests,
-				number(len(f.whole), "request"), l.what, l.n),
-			"Raise " + l.change + ": docs/variables.md and docs/bounds.md.",
+			fmt.Sprintf("Of the %s in memory%s, %d lost %s at a limit of the program: %d in all.",
+				number(requests, "request"), read, lost, what, n),
+			"Raise " + change + ".",
 		})
 	}
+	for _, l := range limits {
+		lost, n := 0, 0
+		for _, q := range f.whole {
+			before := n
+			for _, s := range q.Spans {
+				n += l.of(s)
+			}
+			if n > before {
+				lost++
+			}
+		}
+		add(len(f.whole), lost, n, " that perfline has checked", l.what,
+			"OTEL_SPAN_"+l.variable+"_COUNT_LIMIT: docs/variables.md")
+	}
+	n := 0
+	for _, spans := range f.missing {
+		n += spans
+	}
+	add(f.inMemory, f.incomplete, n, "", "spans",
+		"perfline.Config.Recent.MaxSpans and Recent.MaxBytes: docs/keep.md#bounds")
 	return all
 }

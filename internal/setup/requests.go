@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline/internal/local"
-	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/internal/stray"
 )
 
@@ -31,6 +31,21 @@ func earlierProvider(f *facts) []Finding {
 			"that packages took before Start keep that provider.", shown(f.Earlier)),
 		"Call perfline.Start before otel.SetTracerProvider, or pass the program's provider in " +
 			"perfline.Config.TracerProvider: docs/opentelemetry.md.",
+	}}
+}
+
+// laterProvider finds a provider that replaced the provider of perfline.Start. Requests that arrive
+// nevertheless have another way to perfline.
+func laterProvider(f *facts) []Finding {
+	if f.Later == "" || f.count(local.Request, local.Stream, local.Inner) > 0 {
+		return nil
+	}
+	return []Finding{{
+		"later provider",
+		fmt.Sprintf("The program set the global tracer provider after perfline.Start, to a %s, and "+
+			"no request has reached perfline.", shown(f.Later)),
+		"Remove this otel.SetTracerProvider, also where the program switches tracing off. Or pass " +
+			"an SDK's provider in perfline.Config.TracerProvider: docs/opentelemetry.md.",
 	}}
 }
 
@@ -74,21 +89,14 @@ func noRoute(f *facts) []Finding {
 	}}
 }
 
-// withoutRequest finds queries, calls, messages and marks that belong to no request. Places in
-// libraries do not count, because a program cannot give a request to the polling of a library. A
-// few strays are usual at the start of a program. The finding names no functions, because a policy
-// may hide them: the page and the agents' tools list the places.
+// withoutRequest finds queries, commands, calls, messages and marks that belong to no request.
+// Without a request so far, the program is at its start, or serves none. Places in libraries do not
+// count. The finding names no functions, because a policy may hide them: the page and the agents'
+// tools list the places.
 func withoutRequest(f *facts) []Finding {
-	own := slices.DeleteFunc(slices.Clone(f.strays), func(p stray.Place) bool {
-		switch modules.Read().Of(p.Function).Kind {
-		case modules.Dependency, modules.Standard:
-			return p.What != stray.Mark
-		default: // the main module, or unknown
-			return false
-		}
-	})
+	own := stray.OfProgram(f.strays)
 	n, served := stray.Total(own), f.count(local.Request, local.Stream)
-	if n < leastRequests || 10*n < served {
+	if !f.served || n < leastRequests || 10*n < served {
 		return nil
 	}
 	numbers, remedy := stray.Describe(own)
@@ -98,6 +106,36 @@ func withoutRequest(f *facts) []Finding {
 			"they begin, in the background.", numbers, number(served, "request")),
 		strings.ToUpper(remedy[:1]) + remedy[1:],
 	}}
+}
+
+// leftStreams finds routes with failures that are no failures if the responses are streams: the
+// clients left after a part of the response. A route with other failures in memory is no such
+// route.
+func leftStreams(f *facts) (all []Finding) {
+	left, other := map[string]bool{}, map[string]bool{}
+	for i := range f.roots {
+		switch s := &f.roots[i].Span; {
+		case s.Status.Code != codes.Error:
+		case s.Status.Description == local.LeftStream:
+			left[s.Name] = true
+		default:
+			other[s.Name] = true
+		}
+	}
+	for _, r := range f.routes {
+		if r.Class != local.Request || r.Failed < leastRequests || 10*r.Failed < r.Count ||
+			!left[r.Route] || other[r.Route] {
+			continue
+		}
+		all = append(all, Finding{
+			"stream " + r.Route,
+			fmt.Sprintf("%d of %s of %s failed, and in memory all of these because the client left "+
+				"after a part of the response.", r.Failed, number(r.Count, "request"),
+				shown(r.Route)),
+			"If the response is a stream, call bridgehttp.SetStream in the handler: docs/streams.md.",
+		})
+	}
+	return all
 }
 
 // A pair names the instrumentation scopes of two spans of the same thing.

@@ -42,10 +42,14 @@ type Finding struct {
 	Change string // what to change, without names
 }
 
-// Start contains the facts that only perfline.Start knows.
+// Start contains the facts that only a pipeline knows.
 type Start struct {
 	Earlier string // type of the tracer provider that was set before perfline.Start; "" without one
 	Waits   bool   // the pipeline has a waits recorder
+
+	// Later is the type of the global tracer provider now, if the program has set a provider after
+	// perfline.Start that does not contain the provider of Start; else "".
+	Later string
 }
 
 // Find returns the faults that the requests in memory, the counts of a pipeline and the facts of
@@ -60,8 +64,8 @@ func Find(recent *requests.Recent, counts []exporter.Count, start Start) (all []
 
 // rules lists the rules. Faults that hide the most come first.
 var rules = []func(*facts) []Finding{
-	earlierProvider, noRoute, withoutRequest, doubleServer, doubleClient, tracedPage,
-	neverDelivered, neverSlow, limited,
+	earlierProvider, laterProvider, noRoute, withoutRequest, leftStreams, doubleServer,
+	doubleClient, tracedPage, neverDelivered, neverSlow, limited,
 }
 
 // facts are what the rules know.
@@ -73,6 +77,11 @@ type facts struct {
 	roots  []root             // in memory, each once
 	whole  []requests.Request // of each route in memory, with all spans
 	strays []stray.Place
+	served bool // a request has started
+
+	inMemory   int                   // requests
+	incomplete int                   // of inMemory, requests of a trace that lacks spans
+	missing    map[trace.TraceID]int // spans, of incomplete requests: some share a trace
 }
 
 // A root is a decoded local root.
@@ -88,7 +97,8 @@ const (
 )
 
 func read(recent *requests.Recent, counts []exporter.Count, start Start) *facts {
-	f := &facts{Start: start, counts: counts, table: recent.Routes(), strays: recent.Strays()}
+	f := &facts{Start: start, counts: counts, table: recent.Routes(), strays: recent.Strays(),
+		served: recent.HasServed(), missing: map[trace.TraceID]int{}}
 	f.routes = f.table.Summaries(routes.SinceStart).Routes
 	seen, named, size := map[local.ID]bool{}, map[string]int{}, 0
 	for _, s := range recent.All() {
@@ -97,6 +107,13 @@ func read(recent *requests.Recent, counts []exporter.Count, start Start) *facts 
 		}
 		seen[s.ID()] = true
 		f.roots = append(f.roots, root{s.Class, s.RootSpan()})
+		if s.Class <= local.Inner {
+			f.inMemory++
+			if n := s.Dropped(); n > 0 {
+				f.incomplete++
+				f.missing[s.TraceID] = max(f.missing[s.TraceID], n)
+			}
+		}
 		if s.Class <= local.Stream && named[s.Name] < perRoute && len(f.whole) < maxWhole &&
 			size < maxWholeBytes {
 			named[s.Name]++

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -34,7 +33,7 @@ func (c *Client) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans)
 // BySDK returns the request that the SDK's exporter creates from spans. BySDK replaces invalid
 // UTF-8 in the request. BySDK also adds the trace states of links, because the SDK's exporter omits
 // these trace states.
-func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
+func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *tracepb.TracesData {
 	tb.Helper()
 	var c Client
 	sdk, err := otlptrace.New(tb.Context(), &c)
@@ -55,7 +54,7 @@ func BySDK(tb testing.TB, spans []sdktrace.ReadOnlySpan) *collector.ExportTraceS
 			}
 		}
 	}
-	request := &collector.ExportTraceServiceRequest{ResourceSpans: c.Sent}
+	request := &tracepb.TracesData{ResourceSpans: c.Sent}
 	repair(request.ProtoReflect())
 	return request
 }
@@ -99,7 +98,7 @@ func repair(m protoreflect.Message) {
 
 // Equal fails the test unless both requests contain the same spans, in any order. Spans are equal
 // only if the resources and the scopes are equal, too.
-func Equal(tb testing.TB, got, want *collector.ExportTraceServiceRequest) {
+func Equal(tb testing.TB, got, want *tracepb.TracesData) {
 	tb.Helper()
 	g, w := Flat(tb, got), Flat(tb, want)
 	if len(g) != len(w) {
@@ -114,7 +113,7 @@ func Equal(tb testing.TB, got, want *collector.ExportTraceServiceRequest) {
 
 // Flat returns one message for each span. Each message contains the span's resource and scope. Flat
 // sorts the messages by the encoded bytes.
-func Flat(tb testing.TB, r *collector.ExportTraceServiceRequest) []*tracepb.ResourceSpans {
+func Flat(tb testing.TB, r *tracepb.TracesData) []*tracepb.ResourceSpans {
 	tb.Helper()
 	type sortable struct {
 		bytes []byte

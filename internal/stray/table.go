@@ -1,10 +1,11 @@
-// Package stray counts work without a request: queries, calls, messages and marks that begin in a
-// context without a span. Each stray counts for the place in the program where the stray begins.
+// Package stray counts work without a request: queries, commands, calls, messages and marks that
+// begin in a context without a span. Each stray counts for the place in the program where the stray
+// begins. Work before the first request is no stray: programs migrate and load data then.
 //
 //	var t stray.Table
 //	t.Note(scope, trace.SpanKindClient, attributes) // where a span without a parent starts
 //	…
-//	places := append(t.Places(), stray.Marks(timeline)...)
+//	places := append(t.Places(), stray.Marks(timeline, t.Since())...)
 //	fmt.Println(stray.Sentence(places)) // These 312 queries have no request: …
 //
 // The place of a span is the innermost function of the program's main module on the stack. If the
@@ -26,6 +27,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -39,6 +41,34 @@ import (
 type Table struct {
 	frames frames
 	counts grownMap[key, *atomic.Uint64]
+	first  atomic.Pointer[firstRequest]
+}
+
+// A firstRequest has the time and the counts at the start of the first request.
+type firstRequest struct {
+	at     time.Time
+	counts map[key]uint64
+}
+
+// NoteRequest says that a request starts. Work before the first call is no stray. NoteRequest takes
+// no lock. Only the first call allocates.
+func (t *Table) NoteRequest() {
+	if t.first.Load() != nil {
+		return
+	}
+	first := &firstRequest{time.Now(), map[key]uint64{}}
+	for k, n := range t.counts.load() {
+		first.counts[k] = n.Load()
+	}
+	t.first.CompareAndSwap(nil, first)
+}
+
+// Since returns the time of the first call of NoteRequest, or the zero Time before that call.
+func (t *Table) Since() time.Time {
+	if first := t.first.Load(); first != nil {
+		return first.at
+	}
+	return time.Time{}
 }
 
 const (

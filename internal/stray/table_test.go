@@ -1,15 +1,20 @@
 package stray
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/perfline/perfline/internal/modules"
 	"github.com/perfline/perfline/internal/record"
 )
 
@@ -180,6 +185,10 @@ func TestWhat(t *testing.T) {
 	}{
 		{"github.com/XSAM/otelsql", trace.SpanKindClient, "", Query},
 		{"example.com/orders", trace.SpanKindClient, "db.system.name", Query},
+		{"github.com/redis/go-redis/extra/redisotel", trace.SpanKindClient, "", Command},
+		{"go.opentelemetry.io/contrib/instrumentation/go.mongodb.org/mongo-driver/mongo/otelmongo", trace.SpanKindClient, "", Command},
+		{"github.com/redis/go-redis/extra/redisotel", trace.SpanKindClient, "db.system=redis", Command},
+		{"example.com/redis-and-sql", trace.SpanKindClient, "db.system=postgresql", Query},
 		{"example.com/orders", trace.SpanKindClient, "http.request.method", Call},
 		{"example.com/orders", trace.SpanKindProducer, "", Message},
 		{"example.com/orders", trace.SpanKindClient, "messaging.system", Message},
@@ -189,7 +198,8 @@ func TestWhat(t *testing.T) {
 		var table Table
 		var attrs []attribute.KeyValue
 		if c.attr != "" {
-			attrs = append(attrs, attribute.String(c.attr, "x"))
+			key, value, _ := strings.Cut(c.attr, "=")
+			attrs = append(attrs, attribute.String(key, cmp.Or(value, "x")))
 		}
 		table.Note(c.scope, c.kind, attrs)
 		if got := table.Places()[0].What; got != c.want {
@@ -202,7 +212,7 @@ func TestWhat(t *testing.T) {
 func TestMarks(t *testing.T) {
 	timeline := record.NewTimeline(record.TimelineOptions{BufferSize: 1000})
 	mark := func(name string) { timeline.Record(record.Mark, name, 0, 0, nil) }
-	if got := Marks(timeline); len(got) != 0 {
+	if got := Marks(timeline, time.Time{}); len(got) != 0 {
 		t.Errorf("without marks: %+v", got)
 	}
 	mark("cache.warm")
@@ -210,7 +220,7 @@ func TestMarks(t *testing.T) {
 	mark("cache.miss")
 	timeline.Record(record.Measure, "load", 0, 0, nil)
 	timeline.NewChild().Record(record.Mark, "in a request", 0, 0, nil)
-	got := Marks(timeline)
+	got := Marks(timeline, time.Time{})
 	want := []Place{{"cache.miss", Mark, 2}, {"cache.warm", Mark, 1}}
 	if len(got) < 2 || !reflect.DeepEqual(got[:2], want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -218,10 +228,69 @@ func TestMarks(t *testing.T) {
 	for i := range 1500 {
 		mark(fmt.Sprint("name ", i))
 	}
-	got = Marks(timeline)
+	got = Marks(timeline, time.Time{})
 	tail := got[len(got)-2:]
 	if len(got) != maxPlaces+2 || tail[0].Function != Others || tail[1].Function != Unnamed || Total(got) < 1503 {
 		t.Errorf("%d places with %d marks, the last %+v", len(got), Total(got), tail)
+	}
+}
+
+// Work before the first request is no stray. Without a request, all work counts.
+func TestStartIsNoStray(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var table Table
+		timeline := record.NewTimeline(record.TimelineOptions{BufferSize: 100})
+		work := func() {
+			table.Note("otelsql", trace.SpanKindClient, nil)
+			timeline.Record(record.Mark, "loaded", timeline.Now(), 0, nil)
+			time.Sleep(time.Millisecond)
+		}
+		strays := func() uint64 { return Total(append(table.Places(), Marks(timeline, table.Since())...)) }
+		work()
+		work()
+		if n := strays(); n != 4 || !table.Since().IsZero() {
+			t.Errorf("without a request: %d strays, since %v", n, table.Since())
+		}
+		table.NoteRequest()
+		first := table.Since()
+		if n := strays(); n != 0 {
+			t.Errorf("%d strays before the first request", n)
+		}
+		work()
+		table.NoteRequest() // the second request
+		if n := strays(); n != 2 || table.Since() != first {
+			t.Errorf("%d strays after the first request, since %v, want 2 since %v", n, table.Since(), first)
+		}
+		if n := testing.AllocsPerRun(100, table.NoteRequest); n != 0 {
+			t.Errorf("a request allocates %v times", n)
+		}
+	})
+}
+
+// Libraries include unknown modules, unless the program itself is unknown. Marks are the program's.
+func TestInLibrary(t *testing.T) {
+	shop := modules.New("example.com/shop", modules.Module{Kind: modules.Dependency, Path: "example.com/asynq"})
+	for _, c := range []struct {
+		in    *modules.Set
+		place Place
+		want  bool
+	}{
+		{shop, Place{"main.main", Query, 1}, false},
+		{shop, Place{"example.com/shop/store.(*Store).Items", Query, 1}, false},
+		{shop, Place{"example.com/shop_test.items", Query, 1}, false},
+		{shop, Place{"example.com/asynq.(*forwarder).poll", Command, 1}, true},
+		{shop, Place{"database/sql.(*DB).connectionOpener", Query, 1}, true},
+		{shop, Place{"example.com/unknown.poll", Command, 1}, true},
+		{modules.New(""), Place{"example.com/unknown.poll", Command, 1}, false},
+		{modules.New(""), Place{HiddenLibraries, Command, 1}, true},
+		{shop, Place{HiddenLibraries, Command, 1}, true},
+		{shop, Place{Hidden, Query, 1}, false},
+		{shop, Place{Others, Query, 1}, false},
+		{shop, Place{"cache.miss", Mark, 1}, false},
+	} {
+		if got := inLibrary(c.in, c.place); got != c.want {
+			t.Errorf("%+v of %q: %t", c.place, c.in.Main(), got)
+		}
 	}
 }
 
@@ -234,11 +303,15 @@ func TestSentence(t *testing.T) {
 		{nil, ""},
 		{[]Place{{"main.a", Query, 300}, {"main.b", Query, 12}},
 			"These 312 queries have no request: pass the request's context (QueryContext, db.WithContext(ctx))" + end},
-		{[]Place{{"main.a", Call, 1}}, "1 call has no request: pass the request's context (http.NewRequestWithContext)" + end},
-		{[]Place{{"main.a", Message, 2}}, "These 2 messages have no request: pass the request's context" + end},
+		{[]Place{{"main.a", Call, 1}}, "1 call has no request: pass the request's context (http.NewRequestWithContext, the ctx of an RPC)" + end},
+		{[]Place{{"main.a", Message, 2}}, "These 2 messages have no request: pass the request's context (the ctx of the producer's methods)" + end},
+		{[]Place{{"main.a", Command, 2}}, "These 2 commands have no request: pass the request's context (the ctx of the client's methods)" + end},
+		{[]Place{{"example.com/asynq.poll", Command, 1103}, {"main.a", Query, 1}}, "1 query has no request: pass the request's context (QueryContext, db.WithContext(ctx))" + end +
+			" 1103 commands begin in libraries, on their own goroutines: a library that polls needs no request."},
+		{[]Place{{HiddenLibraries, Command, 1}}, "1 command begins in libraries, on their own goroutines: a library that polls needs no request."},
 		{[]Place{{"miss", Mark, 3}, {"main.a", Call, 1}, {"main.a", Query, 2}},
 			"These 2 queries, 1 call and 3 marks have no request: pass the request's context " +
-				"(QueryContext, db.WithContext(ctx), http.NewRequestWithContext, marks.Mark(ctx, …))" + end},
+				"(QueryContext, db.WithContext(ctx), http.NewRequestWithContext, the ctx of an RPC, marks.Mark(ctx, …))" + end},
 	} {
 		if got := Sentence(c.places); got != c.want {
 			t.Errorf("got  %q\nwant %q", got, c.want)
@@ -246,12 +319,15 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// A hidden function keeps its count. Names of marks are no functions.
+// A hidden function keeps its count, and remains a library's or the program's. Names of marks are no functions.
 func TestVisible(t *testing.T) {
-	places := []Place{{"lib.a", Query, 3}, {"lib.b", Query, 2}, {"main.c", Query, 1}, {"lib.a", Mark, 1}, {Others, Query, 1}}
+	places := []Place{{"lib.a", Query, 3}, {"lib.b", Query, 2}, {"main.c", Query, 1}, {"main.d", Query, 1}, {"lib.a", Mark, 1}, {Others, Query, 1}}
 	got := Visible(places, func(function string) bool { return function == "main.c" })
-	want := []Place{{Hidden, Query, 5}, {"lib.a", Mark, 1}, {"main.c", Query, 1}, {Others, Query, 1}}
+	want := []Place{{HiddenLibraries, Query, 5}, {"lib.a", Mark, 1}, {Hidden, Query, 1}, {"main.c", Query, 1}, {Others, Query, 1}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got, want := Sentence(got), Sentence(places); got != want {
+		t.Errorf("the sentence on visible places is %q, want %q", got, want)
 	}
 }

@@ -24,8 +24,10 @@ func TestAllocNotes(t *testing.T) {
 		tracelog.Root(ctx, span, span.SpanID(), "GET")
 		tracelog.Start(ctx, span.SpanID(), "sql")
 		tracelog.Inner(span.SpanID(), 1<<63, 1<<61, 1<<62, "sql")
+		tracelog.Within(span.SpanID(), span, "sql")
 		tracelog.End(span.SpanID(), "sql")
+		tracelog.RootEnd(ctx, span, span.SpanID(), "GET")
 	}); n > 0 {
-		t.Errorf("four notes allocate %v times", n)
+		t.Errorf("six notes allocate %v times", n)
 	}
 }

@@ -22,7 +22,7 @@ func BenchmarkNotes(b *testing.B) {
 		for b.Loop() {
 			ctx, task := rt.NewTask(context.Background(), "GET")
 			tracelog.Root(ctx, span, span.SpanID(), "GET")
-			tracelog.End(span.SpanID(), "GET /items/{id}")
+			tracelog.RootEnd(ctx, span, span.SpanID(), "GET /items/{id}")
 			task.End()
 		}
 	})

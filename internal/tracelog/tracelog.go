@@ -29,22 +29,31 @@ import (
 //
 //   - root: the trace's id, and the name of a local root at its start. The name may change later.
 //   - called: the trace's id, the id of the parent, and the name of a local root with a parent.
-//   - start: the name of another span at its start.
-//   - end: the name of a span at its end, after root or start.
+//   - start: the name of another span at its start, in the task of the local root.
+//   - within: the trace's id, the id of the local root, and the name of another span at its start,
+//     if the span's tracer makes tasks of its own.
+//   - end: the name of a span at its end, after start or within.
+//   - ended: the trace's id, and the name of a local root at its end, after root.
+//   - answered: the trace's id, the id of the parent, and the name of a local root at its end,
+//     after called.
 //   - inner: the number of the goroutine on which an inner span started, its start and its end in
 //     nanoseconds of the runtime's monotonic clock, and its name. The time of the message is too
 //     inexact, because the tracer may be slow.
 //
 // A message of the category cpu holds the CPU time of the process and the time for which a limit
 // stopped the process, both in nanoseconds, the limit in thousandths of a processor, and the time
-// for which threads waited for a processor in nanoseconds.
+// for which threads waited for a processor in nanoseconds. A message of the category beat is empty.
 const (
 	rootCategory   = "perfline.root"
 	calledCategory = "perfline.called"
 	startCategory  = "perfline.start"
+	withinCategory = "perfline.within"
 	endCategory    = "perfline.end"
+	endedCategory  = "perfline.ended"
+	answerCategory = "perfline.answered"
 	innerCategory  = "perfline.inner"
 	cpuCategory    = "perfline.cpu"
+	beatCategory   = "perfline.beat"
 )
 
 // ShortestInner is the shortest inner span with a note. The time of a shorter span counts for its
@@ -59,14 +68,23 @@ func Enabled() bool { return rt.IsEnabled() }
 // Root logs the start of a local root on this goroutine, in the task of ctx. The parent is a span
 // of another process or of another request, or invalid.
 func Root(ctx context.Context, span trace.SpanContext, parent trace.SpanID, name string) {
-	id, traceID := span.SpanID(), span.TraceID()
-	b := buffers.Get().(*[]byte)
-	*b = append(hex.AppendEncode(begin(*b, id), traceID[:]), ' ')
-	if !parent.IsValid() {
-		write(ctx, rootCategory, *b, name, b)
+	if parent.IsValid() {
+		writeRelated(ctx, calledCategory, span, parent, name)
 		return
 	}
-	write(ctx, calledCategory, append(hex.AppendEncode(*b, parent[:]), ' '), name, b)
+	b := buffers.Get().(*[]byte)
+	write(ctx, rootCategory, beginTrace(*b, span), name, b)
+}
+
+// RootEnd logs the end of a local root on the current goroutine. The arguments are like those of
+// the earlier call of [Root], which may have preceded the execution trace. The name may differ.
+func RootEnd(ctx context.Context, span trace.SpanContext, parent trace.SpanID, name string) {
+	if parent.IsValid() {
+		writeRelated(ctx, answerCategory, span, parent, name)
+		return
+	}
+	b := buffers.Get().(*[]byte)
+	write(ctx, endedCategory, beginTrace(*b, span), name, b)
 }
 
 // Start logs the start of a span on the current goroutine. Use [Root] for local roots, and [Inner]
@@ -76,8 +94,14 @@ func Start(ctx context.Context, id trace.SpanID, name string) {
 	write(ctx, startCategory, begin(*b, id), name, b)
 }
 
-// End logs the end of a span on the current goroutine. A note of Root or Start must precede the
-// note of End.
+// Within logs the start of a span on the current goroutine, like [Start], for a tracer with
+// contexts that lack the task of the local root.
+func Within(root trace.SpanID, span trace.SpanContext, name string) {
+	writeRelated(context.Background(), withinCategory, span, root, name)
+}
+
+// End logs the end of a span on the current goroutine. A note of [Start] or [Within] must precede
+// the note of End.
 func End(id trace.SpanID, name string) {
 	b := buffers.Get().(*[]byte)
 	write(context.Background(), endCategory, begin(*b, id), name, b)
@@ -107,6 +131,14 @@ func CPU(u cputime.Usage) {
 	rt.Log(context.Background(), cpuCategory, string(b))
 }
 
+// BeatInterval is the interval of the notes of [Beat]. A shorter interval finds shorter stops of
+// the process. In an idle process, intervals of 10 ms took 1 % of a processor.
+const BeatInterval = 20 * time.Millisecond
+
+// Beat logs that the process runs. The caller sleeps for BeatInterval between two notes. If a trace
+// has no event for clearly longer, the operating system did not run the process.
+func Beat() { rt.Log(context.Background(), beatCategory, "") }
+
 // limitUnit is the number for one processor in a message.
 const limitUnit = 1000
 
@@ -122,6 +154,19 @@ func Name(name string) string { return name[:min(len(name), maxName)] }
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 16+3*(1+20)+1+maxName)) }}
 
 func begin(b []byte, id trace.SpanID) []byte { return append(hex.AppendEncode(b[:0], id[:]), ' ') }
+
+func beginTrace(b []byte, span trace.SpanContext) []byte {
+	traceID := span.TraceID()
+	return append(hex.AppendEncode(begin(b, span.SpanID()), traceID[:]), ' ')
+}
+
+// writeRelated logs a message of a span and of another span of the same trace.
+func writeRelated(ctx context.Context, category string, span trace.SpanContext, other trace.SpanID,
+	name string) {
+	b := buffers.Get().(*[]byte)
+	m := append(hex.AppendEncode(beginTrace(*b, span), other[:]), ' ')
+	write(ctx, category, m, name, b)
+}
 
 // write logs a message and a name, and returns the memory to buffers.
 func write(ctx context.Context, category string, message []byte, name string, buffer *[]byte) {
@@ -142,14 +187,16 @@ const (
 	SpanEnd
 	InnerSpan
 	CPUTime
+	Running // of Beat
 )
 
 // A Note contains the data of a parsed message.
 type Note struct {
 	Kind    Kind
 	SpanID  trace.SpanID
-	TraceID trace.TraceID // of a RootStart
-	Parent  trace.SpanID  // of a RootStart; invalid for none
+	TraceID trace.TraceID // of a local root, and if Root is valid
+	Parent  trace.SpanID  // of a RootStart or the SpanEnd of a local root; invalid for none
+	Root    trace.SpanID  // of a SpanStart; invalid if the task of the note has the root
 	Name    string        // of a span; may end within a character
 	CPU     cputime.Usage // of a CPUTime
 
@@ -166,26 +213,29 @@ func Parse(category, message string) Note {
 	switch category {
 	case rootCategory, calledCategory:
 		n.Kind = RootStart
-	case startCategory:
+	case startCategory, withinCategory:
 		n.Kind = SpanStart
-	case endCategory:
+	case endCategory, endedCategory, answerCategory:
 		n.Kind = SpanEnd
 	case innerCategory:
 		n.Kind = InnerSpan
 	case cpuCategory:
 		return parseCPU(message)
+	case beatCategory:
+		return Note{Kind: Running}
 	default:
 		return Note{}
 	}
 	p := parser{rest: message}
 	n.SpanID = word(&p, trace.SpanIDFromHex)
-	switch n.Kind {
-	case RootStart:
+	switch category {
+	case rootCategory, endedCategory:
 		n.TraceID = word(&p, trace.TraceIDFromHex)
-		if category == calledCategory {
-			n.Parent = word(&p, trace.SpanIDFromHex)
-		}
-	case InnerSpan:
+	case calledCategory, answerCategory:
+		n.TraceID, n.Parent = word(&p, trace.TraceIDFromHex), word(&p, trace.SpanIDFromHex)
+	case withinCategory:
+		n.TraceID, n.Root = word(&p, trace.TraceIDFromHex), word(&p, trace.SpanIDFromHex)
+	case innerCategory:
 		n.Goroutine = uint64(word(&p, number))
 		n.Start, n.End = word(&p, number), word(&p, number)
 		p.failed = p.failed || n.End < n.Start

@@ -29,12 +29,16 @@ func TestNotesAreInTheTrace(t *testing.T) {
 	tracelog.Root(t.Context(), span, trace.SpanID{}, "GET")
 	tracelog.Root(t.Context(), span, trace.SpanID{7: 0xef}, "POST")
 	tracelog.Start(t.Context(), span.SpanID(), "sql")
+	tracelog.Within(trace.SpanID{7: 0xef}, span, "render")
 	tracelog.End(span.SpanID(), "GET /"+strings.Repeat("long", 100))
+	tracelog.RootEnd(t.Context(), span, trace.SpanID{}, "GET /items")
+	tracelog.RootEnd(t.Context(), span, trace.SpanID{7: 0xef}, "POST /items")
 	tracelog.Inner(span.SpanID(), 42, 3, 5000000, "render page")
 	tracelog.CPU(cputime.Usage{Process: 987654321, Throttled: 5, Limit: 1.5, Delayed: 7})
+	tracelog.Beat()
 	rt.Stop()
 	for _, want := range []string{
-		"perfline.root", "00000000000000cd 000000000000000000000000000000ab GET", "perfline.called", "00000000000000cd 000000000000000000000000000000ab 00000000000000ef POST", "perfline.start", "00000000000000cd sql", "perfline.inner", "00000000000000cd 42 3 5000000 render page", "perfline.end", "00000000000000cd GET /long", "perfline.cpu", "987654321 5 1500 7",
+		"perfline.root", "00000000000000cd 000000000000000000000000000000ab GET", "perfline.called", "00000000000000cd 000000000000000000000000000000ab 00000000000000ef POST", "perfline.start", "00000000000000cd sql", "perfline.within", "00000000000000cd 000000000000000000000000000000ab 00000000000000ef render", "perfline.ended", "00000000000000cd 000000000000000000000000000000ab GET /items", "perfline.answered", "00000000000000cd 000000000000000000000000000000ab 00000000000000ef POST /items", "perfline.inner", "00000000000000cd 42 3 5000000 render page", "perfline.end", "00000000000000cd GET /long", "perfline.cpu", "987654321 5 1500 7", "perfline.beat",
 	} {
 		if !bytes.Contains(b.Bytes(), []byte(want)) {
 			t.Errorf("the trace lacks %q", want)
@@ -56,6 +60,12 @@ func TestParse(t *testing.T) {
 		{"perfline.called", id + " " + traceID + " 00000000000000ef GET /", tracelog.Note{Kind: tracelog.RootStart, SpanID: span.SpanID(), TraceID: span.TraceID(), Parent: trace.SpanID{7: 0xef}, Name: "GET /"}},
 		{"perfline.called", id + " " + traceID + " GET /", tracelog.Note{}},
 		{"perfline.start", id + " a name", tracelog.Note{Kind: tracelog.SpanStart, SpanID: span.SpanID(), Name: "a name"}},
+		{"perfline.within", id + " " + traceID + " 00000000000000ef a name", tracelog.Note{Kind: tracelog.SpanStart, SpanID: span.SpanID(), TraceID: span.TraceID(), Root: trace.SpanID{7: 0xef}, Name: "a name"}},
+		{"perfline.within", id + " a name", tracelog.Note{}},
+		{"perfline.answered", id + " " + traceID + " 00000000000000ef GET /", tracelog.Note{Kind: tracelog.SpanEnd, SpanID: span.SpanID(), TraceID: span.TraceID(), Parent: trace.SpanID{7: 0xef}, Name: "GET /"}},
+		{"perfline.ended", id + " " + traceID + " GET /", tracelog.Note{Kind: tracelog.SpanEnd, SpanID: span.SpanID(), TraceID: span.TraceID(), Name: "GET /"}},
+		{"perfline.ended", id + " GET /", tracelog.Note{}},
+		{"perfline.answered", id + " " + traceID + " GET /", tracelog.Note{}},
 		{"perfline.end", id + " ", tracelog.Note{Kind: tracelog.SpanEnd, SpanID: span.SpanID()}},
 		{"perfline.end", id, tracelog.Note{}},
 		{"perfline.end", "xyz name", tracelog.Note{}},
@@ -75,6 +85,7 @@ func TestParse(t *testing.T) {
 		{"perfline.cpu", "0", tracelog.Note{}},
 		{"perfline.cpu", "-5", tracelog.Note{}},
 		{"perfline.cpu", "1.5", tracelog.Note{}},
+		{"perfline.beat", "", tracelog.Note{Kind: tracelog.Running}},
 		{"span", id + " name", tracelog.Note{}},
 		{"", "", tracelog.Note{}},
 	} {

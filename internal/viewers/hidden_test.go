@@ -8,7 +8,7 @@ import (
 
 // Files state what the origin policy hides, and nothing if it hides nothing.
 func TestFilesStateWhatIsHidden(t *testing.T) {
-	const note = "The origin policy or the profiler's Modules hide functions of some modules: 2 of 6 samples have no stack."
+	const note = "Config.Sessions.Policy.Modules or the profiler's Modules hide functions of some modules: 2 of 6 samples have no stack."
 	for name, write := range writers {
 		for _, filtered := range []uint64{0, 2} {
 			h := aSession()

@@ -17,7 +17,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -28,7 +28,7 @@ import (
 )
 
 // encoded returns a request with those spans, and the OTLP request that package otlpenc makes of them.
-func encoded(t *testing.T, spans tracetest.SpanStubs) (requests.Request, *collector.ExportTraceServiceRequest) {
+func encoded(t *testing.T, spans tracetest.SpanStubs) (requests.Request, *tracepb.TracesData) {
 	t.Helper()
 	var groups otlpenc.Groups
 	var all []otlpenc.Spans
@@ -45,7 +45,7 @@ func encoded(t *testing.T, spans tracetest.SpanStubs) (requests.Request, *collec
 		})
 	}
 	q.Root = q.Spans[0]
-	want := &collector.ExportTraceServiceRequest{}
+	want := &tracepb.TracesData{}
 	if err := proto.Unmarshal(otlpenc.AppendRequest(nil, all), want); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func encoded(t *testing.T, spans tracetest.SpanStubs) (requests.Request, *collec
 }
 
 // readOTLP reads a file by the rules of OTLP's JSON encoding. These are protojson's, but for the ids.
-func readOTLP(t *testing.T, file []byte) *collector.ExportTraceServiceRequest {
+func readOTLP(t *testing.T, file []byte) *tracepb.TracesData {
 	t.Helper()
 	var tree any
 	d := json.NewDecoder(bytes.NewReader(file))
@@ -66,7 +66,7 @@ func readOTLP(t *testing.T, file []byte) *collector.ExportTraceServiceRequest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := &collector.ExportTraceServiceRequest{}
+	got := &tracepb.TracesData{}
 	if err := protojson.Unmarshal(text, got); err != nil {
 		t.Fatalf("%v\n%s", err, file)
 	}

@@ -18,7 +18,7 @@ const (
 	ClassRunning                // on a processor
 	ClassRunnable               // ready, and waiting for a processor
 	ClassWaiting                // waiting for another goroutine, for the network or for a time
-	ClassSyscall                // in a system call
+	ClassSyscall                // in a system call, or in C code
 	ClassCollector              // delayed by the garbage collector
 	Classes                     // the number of classes
 )
@@ -32,7 +32,7 @@ func ClassOf(k waits.Kind) Class {
 		return ClassRunning
 	case waits.Runnable, waits.OtherPrograms, waits.CPULimit, waits.NotRun:
 		return ClassRunnable
-	case waits.Syscall:
+	case waits.Syscall, waits.CCode:
 		return ClassSyscall
 	case waits.GCAssist, waits.StopTheWorld, waits.GarbageCollection:
 		return ClassCollector
@@ -42,7 +42,7 @@ func ClassOf(k waits.Kind) Class {
 	return ClassWaiting
 }
 
-// String returns the name of the class in a legend, such as "system call".
+// String returns the name of the class in a legend, such as "runnable".
 func (c Class) String() string {
 	switch c {
 	case ClassRunning:
@@ -52,7 +52,7 @@ func (c Class) String() string {
 	case ClassWaiting:
 		return "waiting"
 	case ClassSyscall:
-		return "system call"
+		return "system call or C code"
 	case ClassCollector:
 		return "garbage collector"
 	case ClassUnknown, Classes:
@@ -61,10 +61,10 @@ func (c Class) String() string {
 }
 
 // OnProcessor reports whether a goroutine may use a processor during an interval of kind k. The
-// result is true for running code, for work of the garbage collector, and for system calls. During
-// a system call, the kernel may use a processor.
+// result is true for running code, for work of the garbage collector, for system calls and for C
+// code. During a system call, the kernel may use a processor.
 func OnProcessor(k waits.Kind) bool {
-	return k == waits.OnCPU || k == waits.Syscall || k == waits.GCAssist
+	return k == waits.OnCPU || k == waits.Syscall || k == waits.CCode || k == waits.GCAssist
 }
 
 // Statuses returns all statuses that a waits recorder can report.

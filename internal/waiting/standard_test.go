@@ -29,6 +29,9 @@ func TestStandard(t *testing.T) {
 		"github.com/perfline/perfline/lab/slow.work":                            false,
 		"github.com/perfline/perflines.New":                                     false,
 		"github.com/XSAM/otelsql.(*otConn).ExecContext":                         true,
+		"example.com/sqlite._Cfunc_sqlite3_step":                                true,
+		"example.com/sqlite._C2func_open":                                       true,
+		"example.com/sqlite._Cfunc.step":                                        false,
 		"go.opentelemetry.iot/a.f":                                              false,
 	} {
 		if got := waiting.Standard(function); got != want {

@@ -30,16 +30,21 @@ func main() {
 }
 
 func run(ctx context.Context, dir, only string) (err error) {
-	shop, err := livepage.StartShop(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, shop.Stop()) }()
 	chrome, err := livepage.StartBrowser(ctx)
 	if err != nil {
 		return err
 	}
 	defer chrome.Close()
+	if only == "" || only == deaths.name {
+		if err := takeDeaths(ctx, chrome, dir); err != nil || only != "" {
+			return err
+		}
+	}
+	shop, err := livepage.StartShop(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shop.Stop()) }()
 	// a page at a time: a hidden one is not updated
 	onPage := func(do func(p *livepage.Page) error) error {
 		p, err := chrome.Open(shop.Page, livepage.View{})
@@ -94,6 +99,16 @@ func run(ctx context.Context, dir, only string) (err error) {
 	}
 	stop := shop.Load(ctx, livepage.Everything)
 	return errors.Join(take(underLoad), stop())
+}
+
+// takeDeaths takes the pictures of the page after a death.
+func takeDeaths(ctx context.Context, chrome *livepage.Browser, dir string) (err error) {
+	shop, err := livepage.StartSuccessor(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shop.Stop()) }()
+	return deaths.take(ctx, chrome, shop, dir)
 }
 
 // routeLink is the address of the profile of a route on the page of a session.

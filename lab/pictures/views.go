@@ -83,6 +83,10 @@ func subjects(at addresses) []subject {
 	}
 }
 
+// deaths is the view of the processes before, in the shop that follows a dead one.
+var deaths = subject{name: "deaths", address: "#/deaths",
+	ready: `document.querySelector("#deaths .open a")`}
+
 // idOf returns the ids in the address of a request.
 func idOf(address string) string { return strings.TrimPrefix(address, "#/requests/") }
 

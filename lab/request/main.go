@@ -108,6 +108,7 @@ var commands = []command{
 	{"diagnostic", 20, 200 * time.Millisecond, shapes, "", everyProcs(inProcess(runDiagnostic))},
 	{"report", 5, 2 * time.Second, servedShapes, "^work$", everyProcs(runReport)},
 	{"overload", 10, 2 * time.Second, []shape{working}, "", runOverload},
+	{"blackbox", 20, 2 * time.Second, servedShapes, "^http$", runBlackBox},
 	{"waits", 8, 2 * time.Second, servedShapes, "^(http|outgoing|sql)$", runWaits},
 	{"budgets", 20, 200 * time.Millisecond, shapes, "", inProcess(runBudgets)},
 	{"exporter", 20, 200 * time.Millisecond, shapes, "", everyProcs(inProcess(runExporter))},

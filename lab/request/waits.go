@@ -30,7 +30,7 @@ var recorders = []variant{
 }
 
 // every has all variants, some twice: a service's process gets the number of its own.
-var every = slices.Concat(variants, recorders, judged)
+var every = slices.Concat(variants, recorders, boxes, judged)
 
 // recording is perfline.Start with a waits recorder.
 func recording(c flight.Config) opener {
@@ -43,7 +43,7 @@ func recording(c flight.Config) opener {
 // less.
 func tracedAlone(context.Context, setting) (*pipeline, error) {
 	r := trace.NewFlightRecorder(
-		trace.FlightRecorderConfig{MinAge: 10 * time.Second, MaxBytes: 10 << 20})
+		trace.FlightRecorderConfig{MinAge: 15 * time.Second, MaxBytes: 10 << 20})
 	if err := r.Start(); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func waits(ctx context.Context, o options, s shape) (err error) {
 		return err
 	}
 	for _, m := range loads {
-		fmt.Fprintf(o.out, "\n%s", m.waitsTable())
+		fmt.Fprintf(o.out, "\n%s", m.comparedTable("without a recorder"))
 		b := ratioBudget(m.figureName(s)+cpuRatioArmed, m.recorded(len(recorders)-2))
 		if err := b.figure(o.figures); err != nil {
 			return err
@@ -98,9 +98,10 @@ func (m *measured) recorded(variant int) ratio {
 	return ratioOf(m.values(variant, cpuTime), m.values(plain, cpuTime))
 }
 
-func (m *measured) waitsTable() string {
+// comparedTable compares the variants with the second one, which is without something.
+func (m *measured) comparedTable(without string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| **%s** | CPU | × without a recorder | 95 %% | p50 | p99 |\n|---|---:|---:|---:|---:|---:|\n", m.loadTitle())
+	fmt.Fprintf(&b, "| **%s** | CPU | × %s | 95 %% | p50 | p99 |\n|---|---:|---:|---:|---:|---:|\n", m.loadTitle(), without)
 	for i, name := range m.names {
 		slices.Sort(m.latencies[i])
 		compared := "– | –"

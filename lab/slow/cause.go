@@ -73,6 +73,12 @@ const (
 	selecting = "selecting"
 )
 
+// Ways of a library to let a request wait.
+const (
+	acquiring = "acquiring" // what another request has
+	retrying  = "retrying"
+)
+
 // executing is a way to wait for a pipe: another program writes into it. Otherwise a goroutine
 // does, after a call.
 const executing = "executing"
@@ -112,6 +118,17 @@ var causes = []cause{
 		holder: regexp.MustCompile(`in span GET: waited for GET /quote, which`),
 		is:     func(c found) bool { return c.In == "GET /quote" },
 		idles:  true,
+	},
+	{
+		name: "library", what: "a wait in a library",
+		names: regexp.MustCompile(`waited for (?:GET /archive, which|a timer in main\.send)`),
+		holder: regexp.MustCompile(`GET /archive, which waited for the network in \(\*shop\)\.get` +
+			`|in main\.send via backoff\.Retry\b`),
+		is: func(c found) bool {
+			return c.In == "GET /archive" || c.Function == "main.send"
+		},
+		idles: true,
+		ways:  []string{acquiring, retrying},
 	},
 	{
 		name: "pool", what: "a full pool of database/sql",
@@ -164,7 +181,7 @@ var causes = []cause{
 	},
 	{
 		name: "timer", what: "a timer",
-		names: regexp.MustCompile(`waited for a timer`),
+		names: regexp.MustCompile(`waited for a timer in main\.(?:backOff|pause)`),
 		is:    func(c found) bool { return c.Kind == waits.Timer },
 		idles: true,
 		ways:  []string{sleeping, selecting},

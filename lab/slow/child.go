@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perfline/perfline/lab/internal/cgroup"
 	"github.com/perfline/perfline/lab/scripted"
 )
 
@@ -41,10 +42,10 @@ const patience = time.Minute
 
 // A kindOfChild says how a service is set up.
 type kindOfChild struct {
-	oneProcessor, live, disarmed bool
-	window                       time.Duration // 0 for the default
+	oneProcessor, live, disarmed, sdk bool
+	window                            time.Duration // 0 for the default
 	// that the process runs in; empty for the one of the command
-	group group
+	group cgroup.Group
 }
 
 // startChild starts the service. s answers to it.
@@ -56,11 +57,11 @@ func startChild(ctx context.Context, s *surroundings, k kindOfChild) (*child, er
 	args := []string{serveWord, "-dependency", s.dependency.Addr().String(), "-database",
 		s.database.Addr().String(),
 		"-outside", s.outside.Addr().String(), fmt.Sprintf("-live=%v", k.live),
-		fmt.Sprintf("-disarmed=%v", k.disarmed),
+		fmt.Sprintf("-disarmed=%v", k.disarmed), fmt.Sprintf("-sdk=%v", k.sdk),
 		"-window", cmp.Or(k.window, defaultWindow).String()}
 	command := exec.CommandContext(ctx, self, args...)
 	if k.group != "" {
-		command = k.group.command(ctx, self, args...)
+		command = k.group.Command(ctx, self, args...)
 	}
 	command.Stderr = os.Stderr
 	command.ExtraFiles = s.device[:]

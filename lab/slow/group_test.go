@@ -5,16 +5,18 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/perfline/perfline/lab/internal/cgroup"
 )
 
 // Both versions of groups have the same limit.
 func TestSettings(t *testing.T) {
 	for _, c := range []struct {
 		second bool
-		want   []setting
+		want   []cgroup.Setting
 	}{
-		{false, []setting{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "25000"}}},
-		{true, []setting{{"cpu.max", "25000 100000"}}},
+		{false, []cgroup.Setting{{File: "cpu.cfs_period_us", Text: "100000"}, {File: "cpu.cfs_quota_us", Text: "25000"}}},
+		{true, []cgroup.Setting{{File: "cpu.max", Text: "25000 100000"}}},
 	} {
 		if got := settings(c.second, longPeriod); !slices.Equal(got, c.want) {
 			t.Errorf("version 2 is %v: the settings are %v, want %v", c.second, got, c.want)

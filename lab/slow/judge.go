@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,9 @@ type verdict struct {
 // right reports whether the sentence is right.
 func (v verdict) right() bool { return v.cause && v.holder }
 
+// anotherRequest is in a sentence that does not know the request's name.
+const anotherRequest = "another request"
+
 // tolerance is what the sum of the states may differ from the request's time, as a share of it.
 const tolerance = 0.02
 
@@ -37,6 +41,9 @@ func judge(parts []part, o outcome) (v verdict) {
 	v.cause = len(named) > 0 && named[0].name == parts[0].cause.name
 	if blames := parts[0].cause.blames; blames != nil && blames.MatchString(o.Sentence) {
 		v.cause = false
+	}
+	if strings.Contains(firstClause(o.Sentence, named), anotherRequest) {
+		v.cause = false // a request of the service has a name
 	}
 	v.others = len(named) > 0 && named[0].name == others && !parts[0].cause.others
 	v.holder = parts[0].cause.holder == nil ||
@@ -80,8 +87,11 @@ type naming struct {
 // namedCauses returns the causes that a sentence names, in its order.
 func namedCauses(sentence string) (named []naming) {
 	for _, c := range causes {
-		if at := c.names.FindStringIndex(sentence); at != nil {
-			named = append(named, naming{c.name, at[0]})
+		for _, at := range c.names.FindAllStringIndex(sentence, -1) {
+			if !strings.HasSuffix(sentence[:at[0]], ", which ") { // belongs to the cause before
+				named = append(named, naming{c.name, at[0]})
+				break
+			}
 		}
 	}
 	slices.SortFunc(named, func(a, b naming) int { return a.at - b.at })

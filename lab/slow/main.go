@@ -5,6 +5,7 @@
 //	go run -C lab ./slow -only '^mutex'
 //	go run -C lab ./slow cost        # what the waits recorder costs
 //	go run -C lab ./slow -into ../docs/lab/waits.md   # also writes the tables into the document
+//	go run -C lab ./slow sdk         # each cause, beside the provider of OpenTelemetry's SDK
 //	go run -C lab ./slow agent       # a client of mcpserver has to find the causes by its tools
 //
 // The service runs in a process of its own, and each series of requests has a new one. The
@@ -107,6 +108,7 @@ type options struct {
 	short   bool
 	cost    bool
 	agent   bool // the sentences are those that an agent finds
+	sdk     bool // the SDK's provider makes the spans
 	into    string
 	figures string // the file for them; empty: none
 	series  []series
@@ -118,6 +120,7 @@ const (
 	examplesPart = "slow: examples"
 	costPart     = "slow: cost"
 	agentPart    = "slow: agent"
+	sdkPart      = "slow: sdk"
 
 	shortPart = "slow: short" // of no document
 )
@@ -128,6 +131,8 @@ func (o options) parts() []string {
 		return []string{costPart}
 	case o.agent:
 		return []string{agentPart}
+	case o.sdk:
+		return []string{sdkPart}
 	}
 	return []string{causesPart, examplesPart}
 }
@@ -137,6 +142,7 @@ const (
 	fullRuns      = 20
 	costWord      = "cost"
 	agentWord     = "agent"
+	sdkWord       = "sdk"
 	shareOfAll    = 0.95 // of right sentences
 	shareOfSeries = 0.85 // 17 of 20
 )
@@ -154,7 +160,13 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	o.cost, o.agent = f.NArg() == 1 && f.Arg(0) == costWord, f.NArg() == 1 && f.Arg(0) == agentWord
+	known := f.NArg() == 0
+	for word, chosen := range map[string]*bool{
+		costWord: &o.cost, agentWord: &o.agent, sdkWord: &o.sdk,
+	} {
+		*chosen = f.NArg() == 1 && f.Arg(0) == word
+		known = known || *chosen
+	}
 	o.runs = fullRuns
 	if o.short {
 		o.runs = 1
@@ -164,16 +176,16 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 		return o, fmt.Errorf("-only %q: %w", *only, err)
 	}
 	o.series = slices.DeleteFunc(allSeries(),
-		func(s series) bool { return o.agent && len(s.causes) > 1 })
+		func(s series) bool { return (o.agent || o.sdk) && len(s.causes) > 1 })
 	if o.short {
 		o.series = shortSeries(o.agent)
 	}
 	o.series = slices.DeleteFunc(o.series,
 		func(s series) bool { return !matches.MatchString(s.name()) })
 	switch {
-	case f.NArg() > 0 && !o.cost && !o.agent:
-		return o, fmt.Errorf("arguments %q: must be %s, %s or none, after the flags", f.Args(),
-			costWord, agentWord)
+	case !known:
+		return o, fmt.Errorf("arguments %q: must be %s, %s, %s or none, after the flags", f.Args(),
+			costWord, agentWord, sdkWord)
 	case len(o.series) == 0:
 		return o, fmt.Errorf("-only %q: matches no series", *only)
 	case o.into != "" && (o.short || *only != ""):
@@ -191,15 +203,18 @@ func judgeAll(ctx context.Context, o options, r *reporter) (parts []document.Par
 	defer func() { err = errors.Join(err, around.close()) }()
 	for i := range o.series {
 		s := &o.series[i]
-		s.wanted, s.agent, s.any = o.runs, o.agent, o.short
+		s.wanted, s.agent, s.sdk, s.any = o.runs, o.agent, o.sdk, o.short
 		if err := s.make(ctx, around, o.runs); err != nil {
 			return nil, err
 		}
 		r.series(s)
 	}
-	if o.agent {
+	switch {
+	case o.agent:
 		parts = []document.Part{{Name: agentPart, Text: agentText(o)}}
-	} else {
+	case o.sdk:
+		parts = []document.Part{{Name: sdkPart, Text: causesText(o)}}
+	default:
 		parts = []document.Part{{Name: causesPart, Text: causesText(o)},
 			{Name: examplesPart, Text: examplesText(o)}}
 	}
@@ -219,9 +234,12 @@ func (o options) addFigure() error {
 		right += o.series[i].count(verdict.right)
 		all += len(o.series[i].runs)
 	}
-	what := "slow requests whose sentence names the cause"
-	if o.agent {
+	what := "slow requests with a sentence that names the cause"
+	switch {
+	case o.agent:
 		what = "slow requests whose cause an agent finds by the tools"
+	case o.sdk:
+		what = "slow requests beside the SDK's provider with a sentence that names the cause"
 	}
 	met := float64(right) >= shareOfAll*float64(all)
 	value := fmt.Sprintf("%d of %d", right, all)

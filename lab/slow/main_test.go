@@ -94,7 +94,7 @@ func TestFlagsErrors(t *testing.T) {
 // The document that the command writes into has all the markers that it needs.
 func TestDocumentHasMarkers(t *testing.T) {
 	for file, parts := range map[string][]string{
-		"../../docs/lab/waits.md": {causesPart, examplesPart, costPart},
+		"../../docs/lab/waits.md": {causesPart, examplesPart, sdkPart, costPart},
 		"../../docs/agents.md":    {agentPart},
 	} {
 		if err := document.Check(file, parts...); err != nil {
@@ -143,7 +143,7 @@ func TestShortSeries(t *testing.T) {
 	for i := range o.series {
 		names = append(names, o.series[i].name())
 	}
-	if want := []string{"mutex+processors+assist+dependency+inner+pool+reader+syscall+pipe+cpu+timer", others, limited}; !slices.Equal(names, want) {
+	if want := []string{"mutex+processors+assist+dependency+inner+library+pool+reader+syscall+pipe+cpu+timer", others, limited}; !slices.Equal(names, want) {
 		t.Errorf("the series are %q, want %q", names, want)
 	}
 	if o, err = parse([]string{"-short", agentWord}, new(bytes.Buffer)); err != nil || len(o.series) != 1 || o.series[0].name() != names[0] {
@@ -227,6 +227,7 @@ func TestJudge(t *testing.T) {
 		{"another cause", []part{mutex}, "90 ms of 91 ms: ran on a processor in (*page).layout", verdict{both: true}},
 		{"no holder", []part{mutex}, "90 ms of 91 ms: waited for a mutex in (*index).lookup", verdict{cause: true, both: true}},
 		{"another holder", []part{mutex}, "90 ms of 91 ms: waited for a mutex that GET /health held in (*index).rebuild", verdict{cause: true, both: true}},
+		{"the holder's wait of another request", []part{mutex}, "90 ms of 91 ms: waited for another request, which " + locked, verdict{holder: true, both: true}},
 		{"another function", []part{mutex}, "90 ms of 91 ms: waited for a mutex that GET /search held in (*index).lookup", verdict{cause: true, both: true}},
 		{"other programs", []part{mutex}, "60 ms of 91 ms: other programs had the processors; 30 ms: " + locked, verdict{both: true, others: true}},
 		{"other programs, as planted", []part{{cause: byName[others], takes: large}}, "60 ms of 91 ms: other programs had the processors", verdict{cause: true, holder: true, both: true}},
@@ -243,6 +244,9 @@ func TestJudge(t *testing.T) {
 		{"a system call in place of a pipe", []part{spool}, "112 ms of 112 ms: system call in (*spool).read", verdict{both: true}},
 		{"a request within the service", []part{{cause: byName["inner"], takes: large}}, "112 ms of 112 ms, in span GET: waited for GET /quote, which waited for a timer in (*shop).quote", verdict{cause: true, holder: true, both: true}},
 		{"the network of a request within the service", []part{{cause: byName["inner"], takes: large}}, "112 ms of 112 ms, in span GET: waited for the network in (*shop).get", verdict{both: true}},
+		{"a library", []part{{cause: byName["library"], takes: large}}, "112 ms of 112 ms, in span export: waited for a timer in main.send via backoff.Retry[...]", verdict{cause: true, holder: true, both: true}},
+		{"a library without the program", []part{{cause: byName["library"], takes: large}}, "112 ms of 112 ms, in span export: waited for a timer in backoff.Retry[...]", verdict{both: true}},
+		{"what another request has in a library", []part{{cause: byName["library"], takes: large}}, "112 ms of 112 ms, in span export: waited for GET /archive, which waited for the network in (*shop).get", verdict{cause: true, holder: true, both: true}},
 		{"nothing", []part{mutex}, "", verdict{both: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

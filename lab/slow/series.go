@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perfline/perfline/integration/load"
+	"github.com/perfline/perfline/lab/internal/cgroup"
 	"github.com/perfline/perfline/lab/scripted"
 )
 
@@ -23,6 +24,7 @@ type series struct {
 	causes    []cause // one or two; all in a short run
 	wanted    int     // runs
 	agent     bool    // an agent finds the sentences
+	sdk       bool    // the SDK's provider makes the spans
 	any       bool    // every run counts
 	runs      []run
 	disturbed []run  // that do not count
@@ -187,17 +189,17 @@ func (s *series) make(ctx context.Context, around *surroundings, n int) (err err
 		defer stop()
 	}
 	live := slices.ContainsFunc(s.causes, func(c cause) bool { return c.name == "assist" })
-	kind := kindOfChild{oneProcessor: s.oneProcessor(), live: live}
+	kind := kindOfChild{oneProcessor: s.oneProcessor(), live: live, sdk: s.sdk}
 	if s.limits() {
 		period := longPeriod
 		if len(s.causes) > 1 {
 			period = shortPeriod
 		}
-		if kind.group, err = newGroup(ctx, groups, period); err != nil {
+		if kind.group, err = newGroup(ctx, cgroup.Root, period); err != nil {
 			s.notRun = err.Error()
 			return ctx.Err()
 		}
-		defer func() { err = errors.Join(err, kind.group.close()) }()
+		defer func() { err = errors.Join(err, kind.group.Close()) }()
 	}
 	c, err := startChild(ctx, around, kind)
 	if err != nil {

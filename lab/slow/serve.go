@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perfline/perfline"
@@ -36,6 +37,7 @@ type serveOptions struct {
 	dependency, database, outside string // addresses
 	live                          bool   // has much live memory, and little room beside it
 	disarmed                      bool
+	sdk                           bool // the SDK's provider makes the spans
 	window                        time.Duration
 	device                        [2]int
 }
@@ -53,6 +55,7 @@ func parseServe(args []string) (o serveOptions, err error) {
 	f.StringVar(&o.outside, "outside", "", "the command's address")
 	f.BoolVar(&o.live, "live", false, "have much live memory")
 	f.BoolVar(&o.disarmed, "disarmed", false, "do not arm the waits recorder")
+	f.BoolVar(&o.sdk, "sdk", false, "have the SDK's provider make the spans")
 	f.DurationVar(&o.window, "window", defaultWindow, "how far the waits recorder reaches back")
 	o.device = [2]int{deviceRequests, deviceAnswers}
 	return o, f.Parse(args)
@@ -77,14 +80,21 @@ func serve(ctx context.Context, args []string) (err error) {
 			MaxBytes: windowBytes, MinInterval: -1, MaxCPU: -1}),
 		roots: map[trace.SpanID]bool{},
 	}
-	pipeline, err := perfline.Start(ctx, perfline.Config{
+	config := perfline.Config{
 		// for the time when others have the processors
 		Service: "shop", SpanExporter: discard{}, Traces: exporter.Config{QueueSize: 1 << 16},
 		Waits: recorder, Keep: bridge.KeepPolicy{Slow: -1,
 			Routes: map[string]time.Duration{slowRoute: little}, PerSecond: -1},
 		Recent: public.Config{Newest: 2000, Slowest: 100, MaxBytes: 64 << 20},
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
+		Logger: slog.New(slog.NewTextHandler(os.Stderr,
+			&slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	if o.sdk {
+		provider := sdktrace.NewTracerProvider()
+		defer func() { err = errors.Join(err, provider.Shutdown(ctx)) }()
+		config.TracerProvider = provider
+	}
+	pipeline, err := perfline.Start(ctx, config)
 	if err != nil {
 		return err
 	}

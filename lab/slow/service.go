@@ -25,6 +25,7 @@ type shop struct {
 	reports *reports
 	audit   *audit
 	device  *device
+	quota   *quota
 	spool   *spool
 	client  *http.Client // of the dependency
 	address string       // of the dependency
@@ -44,6 +45,7 @@ func newShop(ctx context.Context, o serveOptions) (*shop, error) {
 			&http.Transport{MaxIdleConnsPerHost: 16})}, address: o.dependency,
 	}
 	s.index.call, s.audit = s.call, startAudit(ctx, s.call)
+	s.quota = newQuota(s.call)
 	s.spool, err = startSpool(ctx, s.call)
 	return s, err
 }
@@ -55,6 +57,7 @@ func (s *shop) handler() http.Handler {
 	mux.HandleFunc("GET /orders/{id}", s.order)
 	mux.HandleFunc("GET /search", s.search)
 	mux.HandleFunc("GET /report", s.report)
+	mux.HandleFunc("GET /archive", s.archive)
 	mux.HandleFunc("GET /quote", s.quote)
 	mux.HandleFunc("GET /products/{id}", s.product)
 	mux.HandleFunc("GET /health",
@@ -103,6 +106,8 @@ func (s *shop) do(ctx context.Context, name, way string, takes time.Duration) er
 		return s.pay(ctx, takes)
 	case "inner":
 		return s.ask(ctx, takes)
+	case "library":
+		return s.export(ctx, way, takes)
 	case "pool":
 		return s.stock(ctx, takes)
 	case "reader":

@@ -3,8 +3,9 @@
 //
 //	go run -C lab ./transcript -into ../docs/lab/agent-transcript.md
 //
-// The agent has no language model: package scripted follows the suggestions in the answers. With
-// -short the cause may be unknown, and a profile takes a second.
+// A second transcript is about a service that has crashed: see package till. The agent has no
+// language model: package scripted follows the suggestions in the answers. With -short the cause
+// may be unknown, and a profile takes a second.
 package main
 
 import (
@@ -27,8 +28,8 @@ import (
 	"github.com/perfline/perfline/lab/scripted"
 )
 
-// marker is where a document has the transcript.
-const marker = "transcript"
+// Where a document has the transcripts.
+const marker, crashMarker = "transcript", "crash"
 
 func main() {
 	into := flag.String("into", "", "document to write the transcript into, between its markers")
@@ -55,9 +56,13 @@ func run(ctx context.Context, into string, short bool, out io.Writer) (err error
 		return fmt.Errorf("-short with -into %s: a document has the whole transcript", into)
 	}
 	if into != "" {
-		if err := document.Check(into, marker); err != nil {
+		if err := document.Check(into, marker, crashMarker); err != nil {
 			return err
 		}
+	}
+	crashed, err := afterCrash(ctx)
+	if err != nil {
+		return err
 	}
 	shop, err := livepage.StartShop(ctx)
 	if err != nil {
@@ -75,11 +80,12 @@ func run(ctx context.Context, into string, short bool, out io.Writer) (err error
 	if err := diagnose(ctx, a, short, &text); err != nil {
 		return err
 	}
-	if _, err := out.Write(text.Bytes()); err != nil {
+	if _, err := io.WriteString(out, text.String()+"\n"+crashed.String()); err != nil {
 		return err
 	}
 	if into != "" {
-		return document.Write(into, document.Part{Name: marker, Text: text.String()})
+		return document.Write(into, document.Part{Name: marker, Text: text.String()},
+			document.Part{Name: crashMarker, Text: crashed.String()})
 	}
 	return nil
 }

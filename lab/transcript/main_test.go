@@ -6,8 +6,8 @@ import (
 	"github.com/perfline/perfline/internal/document"
 )
 
-func TestDocumentHasMarker(t *testing.T) {
-	if err := document.Check("../../docs/lab/agent-transcript.md", marker); err != nil {
+func TestDocumentHasMarkers(t *testing.T) {
+	if err := document.Check("../../docs/lab/agent-transcript.md", marker, crashMarker); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ const titles = {
   'perfline.requests': 'Requests by the policy that keeps them',
   'perfline.requests.exported': 'Requests exported because they are kept',
   'perfline.requests.untracked': 'Requests that could not be kept',
+  'perfline.requests.forgotten_calls': 'Open calls that were forgotten',
   'perfline.requests.refused': 'Entries of requests without room in memory',
   'perfline.spans.under_unsampled': 'Spans below an unsampled span of another provider',
   'perfline.spans.off_timeline': 'Spans missing on their timeline',

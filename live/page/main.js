@@ -11,6 +11,7 @@ import { sessionsPage } from './sessions.js';
 import { sessionPage } from './session.js';
 import { waitsPage } from './waits.js';
 import { counters, lostIn } from './counters.js';
+import { deathsPage, ofCrashes } from './deaths.js';
 import { runtimePage } from './runtime.js';
 import { lastOf, merged } from './history.js';
 import { showInstance } from './instance.js';
@@ -41,6 +42,7 @@ const views = [
   [/^\/sessions\/(\d+)$/, sessionPage, 'sessions', 'Session'],
   [/^\/waits$/, waitsPage, 'waits', 'Waits'],
   [/^\/runtime$/, runtimePage, 'runtime', 'Runtime'],
+  [/^\/deaths$/, deathsPage, 'deaths', 'Deaths'],
   [/^\/counters$/, counters, 'counters', 'Counters'],
 ];
 
@@ -94,6 +96,7 @@ function onData(kind, data) {
   if (kind === 'sessions') badge('nav-sessions', data.sessions.filter((/** @type {Data.sessionRow} */ s) => s.state !== 'ready').length, 'under way');
   if (kind === 'waits') element(document, '#nav-waits').hidden = data.status !== 'armed';
   if (kind === 'counts') badge('nav-lost', lostIn(data), 'lost');
+  if (kind === 'deaths') onDeaths(data);
   const view = shown?.view || undefined;
   view?.update?.(kind);
 }
@@ -112,6 +115,15 @@ function onPage(page) {
 }
 
 /**
+ * onDeaths shows the link to the reports about earlier processes, if there is one.
+ * @param {Data.deathRow[]} all
+ */
+function onDeaths(all) {
+  /** @type {HTMLElement} */ (element(document, '[data-page=deaths]').parentElement).hidden = all.length === 0;
+  badge('nav-deaths', ofCrashes(all).length, '');
+}
+
+/**
  * @param {string} id
  * @param {number} n
  * @param {string} what
@@ -119,7 +131,7 @@ function onPage(page) {
 function badge(id, n, what) {
   const node = element(document, `#${id}`);
   node.hidden = n === 0;
-  setText(node, `${count(n)} ${what}`);
+  setText(node, `${count(n)} ${what}`.trim());
 }
 
 /** @type {Record<string, string>} */

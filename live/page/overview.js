@@ -3,6 +3,7 @@
 import { el, setText } from './dom.js';
 import { count, plural, shown } from './format.js';
 import { asker } from './ask.js';
+import { deathNote } from './deaths.js';
 import { hash, question, read, write } from './address.js';
 import { filterForm } from './filter.js';
 import { healthLine } from './health.js';
@@ -32,6 +33,7 @@ export function overview({ main, latest, query }) {
   const understood = () => asking() && question(state) !== refused;
 
   const health = healthLine();
+  const died = deathNote();
   const form = filterForm(go);
   const heat = heatMap(pickCell, () => !summary());
   const href = (/** @type {string} */ cls) => (/** @type {import('./routetable.js').Route} */ r) => hash({ ...state, route: r.route ?? '', class: r.route === null ? '' : cls, from: '', to: '', min: '', max: '' });
@@ -71,7 +73,7 @@ export function overview({ main, latest, query }) {
   matches.section.hidden = true;
 
   main.append(
-    el('h1', { class: 'sr' }, 'Requests'), health.nodes[0], health.nodes[1],
+    el('h1', { class: 'sr' }, 'Requests'), died.node, health.nodes[0], health.nodes[1],
     el('div', { class: 'figures' }, routesSection, heat.node),
     form.node, live, matches.section,
     el('div', { class: 'apart' }, others.map((o) => o.node)));
@@ -223,6 +225,7 @@ export function overview({ main, latest, query }) {
     if (kind === 'page') show();
     if (kind === 'requests') drawLists();
     if (kind === 'runtime') drawHealth();
+    if (kind === 'deaths') died.update(latest.deaths ?? []);
     if (kind !== 'routes' || !latest.routes) return;
     drawHealth();
     drawRoutes();
@@ -232,6 +235,7 @@ export function overview({ main, latest, query }) {
   drawLists();
   show();
   drawHealth();
+  died.update(latest.deaths ?? []);
   return {
     update,
     /** @param {URLSearchParams} params */

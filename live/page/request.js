@@ -87,7 +87,7 @@ export function request({ main, title, parts: [trace, span], query }) {
       if (!graph.select(q.get('row') || '') && !graph.chosen) graph.select(r.rows?.[0].id ?? '');
     };
     apply(query);
-    main.append(r.waits ? goroutines(r, r.waits) : noTrace(r.no_waits));
+    main.append(r.waits ? goroutines(r, r.waits) : noTrace(r));
     await Promise.all([stacks(r, graph, axis, path), ran(r)]);
   }
 
@@ -162,11 +162,12 @@ function head(r, path, onSelect) {
     filesMenu(path, r.files));
 }
 
-/** @param {string | undefined} why */
-function noTrace(why) {
+/** @param {Data.requestDetail} r */
+function noTrace(r) {
   return el('section', { 'aria-labelledby': 'goroutines-title', id: 'goroutines' },
     el('h2', { id: 'goroutines-title' }, 'What it waited for'),
-    el('p', { class: 'muted', id: 'no-waits' }, why ? `There is no result: ${why}. ` : 'There is no result. ', el('a', { href: '#/waits' }, 'The waits recorder')));
+    el('p', { class: 'muted', id: 'no-waits' }, r.no_waits ? `There is no result: ${r.no_waits}. ` : 'There is no result. ',
+      r.inside ? el('a', { href: `#/requests/${r.trace}/${r.inside}`, id: 'inside' }, 'The request around this one') : el('a', { href: '#/waits' }, 'The waits recorder')));
 }
 
 /** @param {Data.requestDetail} r */

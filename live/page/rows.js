@@ -104,9 +104,10 @@ const ran = ({ sampled = 0, samples, took }) => (sampled > took ? `ran in ${plur
  */
 export function nameOf({ type, span, mark, group }) {
   if (mark) return mark.name;
-  if (group) return `${span.name} × ${group.count}`;
+  const orphan = span.orphan ? ' (parent missing)' : '';
+  if (group) return `${span.name} × ${group.count}${orphan}`;
   if (type === 'ran') return ran(span);
-  return type === 'stacks' ? 'stacks' : span.name;
+  return type === 'stacks' ? 'stacks' : span.name + orphan;
 }
 
 /**

@@ -4,7 +4,7 @@ import { duration } from './format.js';
 import { within } from './axis.js';
 
 /** classes have the states that a bar tells apart, in the order of the legend. */
-const classes = ['running', 'runnable', 'waiting', 'system call', 'garbage collector', 'not in the trace'];
+const classes = ['running', 'runnable', 'waiting', 'system call or C code', 'garbage collector', 'not in the trace'];
 
 /**
  * @typedef {Omit<Data.segmentRow, 'in' | 'by'> & { in?: string, by?: Data.partyRow }} Segment a part of

@@ -1,4 +1,4 @@
-// Queries, calls, messages and marks without a request: what to do, and the places where they begin.
+// Queries, commands, calls, messages and marks without a request: what to do, and the places where they begin.
 import { bdi, el, reconcile, setText } from './dom.js';
 import { count } from './format.js';
 import { fn } from './segments.js';
@@ -7,7 +7,7 @@ export function strayTable() {
   const sentence = el('p', { class: 'note' });
   const body = el('tbody');
   const table = el('table', { 'aria-label': 'Without a request' },
-    el('thead', {}, el('tr', {}, ['Without a request', 'Begins in', 'Since the start'].map((h, i) => el('th', { scope: 'col', class: i > 1 ? 'num' : '' }, h)))),
+    el('thead', {}, el('tr', {}, ['Without a request', 'Begins in', 'Since the first request'].map((h, i) => el('th', { scope: 'col', class: i > 1 ? 'num' : '' }, h)))),
     body);
   const node = el('div', { id: 'strays', hidden: true }, sentence, table);
   return {

@@ -4,7 +4,7 @@ import { get } from './get.js';
 
 const pollEvery = 3000;
 /** @type {(keyof Data.events)[]} */
-const kinds = ['page', 'requests', 'routes', 'sessions', 'waits', 'counts', 'runtime'];
+const kinds = ['page', 'requests', 'routes', 'sessions', 'waits', 'counts', 'deaths', 'runtime'];
 
 /**
  * stream calls onData(kind, data) for what is new, of the kinds below, and onState with "live", "connecting", "polling",

@@ -58,7 +58,7 @@ export function waitsPage({ main, latest }) {
     if (f.refused) howToAllow(refused, f.refused, 'Arming the waits recorder is not allowed from here. ');
     acts.hidden = none || Boolean(f.refused) || f.status === 'forbidden';
     off(disarm, 'disabled', f.status !== 'armed', arm);
-    setText(facts, none ? '' : `Results in memory: ${count(f.results)}. Slow requests that wait for their analysis: ${count(f.pending)}.${f.armed ? ` The recorder was armed for ${duration(f.armed)} in all.` : ''}`);
+    setText(facts, none ? '' : `Results in memory: ${count(f.results)}. Slow requests that wait for their analysis: ${count(f.pending)}.${f.armed && f.status !== 'armed' ? ` The recorder was armed for ${duration(f.armed)} in all.` : ''}`);
   }
 
   /** @param {string} kind */

@@ -79,6 +79,25 @@ declare namespace Data {
     waits?: number;
     path?: number;
   }
+  interface deathReport extends deathRow {
+    started: number;
+    words?: string;
+    routes: openRoute[];
+    requests: openRow[];
+    leftOut?: number;
+    finished?: number;
+    lost?: number;
+  }
+  interface deathReports {
+    reports: deathReport[];
+  }
+  interface deathRow {
+    pid: number;
+    kind: string;
+    last: number;
+    open: number;
+    sentence?: string;
+  }
   interface difference {
     perRequest: boolean;
     a: profileHead;
@@ -221,6 +240,17 @@ declare namespace Data {
     at: number;
     attributes?: attributeRow[];
   }
+  interface openRoute {
+    name: string;
+    count: number;
+    oldest: number;
+  }
+  interface openRow extends requestRow {
+    in?: string;
+    inFor?: number;
+    crashed?: boolean;
+    leftOut?: number;
+  }
   interface overview {
     service: string;
     requests: requestRow[];
@@ -287,6 +317,7 @@ declare namespace Data {
     shares: shareRow[];
     waits?: waitsDetail;
     no_waits?: string;
+    inside?: string;
     files: format[];
   }
   interface requestRow {
@@ -521,6 +552,7 @@ declare namespace Data {
     sessions: sessionList;
     waits: waitsState;
     counts: countRow[];
+    deaths: deathRow[];
     runtime: runtimeHistory;
   }
 }

@@ -23,6 +23,11 @@ test('rows are spans, with what ran in them and their marks below them', () => {
   assert.deepEqual(rowsOf({ rows: null }), []);
 });
 
+test('a row says that the parent of its spans is missing', () => {
+  const rows = rowsOf({ rows: [span('0', 0), span('1', 1, { orphan: true }), span('2', 1, { orphan: true })], groups: [{ rows: [1, 2], count: 2, took: 10, longest: 5, slowest: '1' }] });
+  assert.deepEqual(rows.map(nameOf), ['span 0', 'span 1 × 2 (parent missing)', 'span 1 (parent missing)', 'span 2 (parent missing)']);
+});
+
 test('a sample that stands for more than its span took is counted', () => {
   const [, ran] = rowsOf({ rows: [span('1', 0, { took: 5, samples: 1, sampled: 10, hot: [] })] });
   assert.equal(nameOf(ran), 'ran in 1 sample');

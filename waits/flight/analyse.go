@@ -38,7 +38,7 @@ type analyst struct {
 func (r *recorder) analyse(roots []bridge.Root) {
 	defer r.goroutines.Done()
 	pprof.SetGoroutineLabels(context.Background()) // drops the labels of Disarm's caller
-	results, err := r.read(roots)
+	results, began, err := r.read(roots)
 	r.mark(results)
 	found := make([]*waits.Request, len(roots))
 	r.mu.Lock()
@@ -58,7 +58,7 @@ func (r *recorder) analyse(roots []bridge.Root) {
 			r.missing.add(id, waiting.Failed, now)
 		default:
 			r.stats.NotFound++
-			r.missing.add(id, waiting.NotInTrace, now)
+			r.missing.add(id, r.absence(root, began), now)
 		}
 	}
 	r.results.makeRoom(func(id local.ID, why waiting.Reason) { r.missing.add(id, why, now) })
@@ -72,6 +72,19 @@ func (r *recorder) analyse(roots []bridge.Root) {
 			"perfline: the analysis of an execution trace failed; the requests in it do not show what they waited for; further failures are counted but not logged", "error", err)
 	}
 	r.notify(roots, found)
+}
+
+// absence returns the reason why a root is missing in the last snapshot, which began at a time. The
+// caller holds mu.
+func (r *recorder) absence(root bridge.Root, began time.Time) waiting.Reason {
+	switch {
+	case !root.End.Before(began):
+		return waiting.NotInTrace
+	case r.lastAt.Sub(began) < r.c.MinAge:
+		return waiting.OverBytes
+	default:
+		return waiting.TooOld
+	}
 }
 
 // mark notes which results, stored and new, are of requests that have left memory.
@@ -94,8 +107,9 @@ func (r *recorder) mark(added map[local.ID]*result) {
 }
 
 // read calls the reader, and converts a panic to an error. If Shutdown stops the analysis, read
-// returns the results that are complete.
-func (r *recorder) read(roots []bridge.Root) (results map[local.ID]*result, err error) {
+// returns the results that are complete. began is the begin of the trace.
+func (r *recorder) read(roots []bridge.Root) (results map[local.ID]*result, began time.Time,
+	err error) {
 	wanted := make([]analysis.Root, len(roots))
 	for i, root := range roots {
 		wanted[i] = analysis.Root{
@@ -124,9 +138,9 @@ func (r *recorder) read(roots []bridge.Root) (results map[local.ID]*result, err 
 	r.mu.Lock()
 	own := r.own
 	r.mu.Unlock()
-	requests, err := r.process.read(bytes.NewReader(r.snapshot.data), wanted, own, a.pause)
+	requests, began, err := r.process.read(bytes.NewReader(r.snapshot.data), wanted, own, a.pause)
 	if a.stopped {
-		return nil, errStopped
+		return nil, began, errStopped
 	}
 	results = make(map[local.ID]*result, len(requests))
 	for i := range requests {
@@ -138,7 +152,7 @@ func (r *recorder) read(roots []bridge.Root) (results map[local.ID]*result, err 
 			results[id] = r.results.prepare(&q)
 		}
 	}
-	return results, err
+	return results, began, err
 }
 
 // pause counts the work since the last pause, and rests. It panics with errStopped at Shutdown.

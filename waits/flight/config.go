@@ -26,10 +26,11 @@ type Config struct {
 	// before the recorder was armed, the result of the request begins with a gap.
 	Auto bool
 
-	// MinAge is the length of the window; 0 means 10 s. The result shows the part of a request
+	// MinAge is the length of the window; 0 means 15 s. The result shows the part of a request
 	// before the window as a gap. A slow request may wait up to MinInterval for the next snapshot.
-	// With a shorter MinAge, the request can leave the window during this wait. A longer window
-	// costs more memory and CPU time.
+	// Therefore, the window always contains a request that took less than MinAge minus MinInterval,
+	// which is 5 s by default. With a MinAge shorter than MinInterval, the request can leave the
+	// window during this wait. Up to MaxBytes, a longer window costs more memory and CPU time.
 	MinAge time.Duration
 
 	// MaxBytes limits the size of the window, and overrides MinAge; 0 means 10 MiB. The runtime
@@ -80,7 +81,7 @@ const (
 
 // fill sets defaults.
 func (c *Config) fill() {
-	c.MinAge = min(cmp.Or(max(0, c.MinAge), 10*time.Second), math.MaxInt64-generation)
+	c.MinAge = min(cmp.Or(max(0, c.MinAge), 15*time.Second), math.MaxInt64-generation)
 	c.MaxBytes = min(cmp.Or(max(0, c.MaxBytes), 10<<20), math.MaxInt/4)
 	c.MinInterval = cmp.Or(c.MinInterval, 10*time.Second)
 	c.MaxCPU = cmp.Or(c.MaxCPU, 0.05)

@@ -2,11 +2,13 @@ package flight
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	rt "runtime/trace"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-type reader = func(io.ReadSeeker, []analysis.Root, func(string) bool, func()) ([]waits.Request, error)
+type reader = func(io.ReadSeeker, []analysis.Root, func(string) bool, func()) ([]waits.Request, time.Time, error)
 
 // A fake is a process whose flight recorder and reader do what the test says. It finds all roots.
 type fake struct {
@@ -33,9 +35,12 @@ type fake struct {
 	readError              error
 	cpuTime                time.Duration // of each thread; 0 if it is not known
 	unknown                trace.SpanID  // a root that the reader does not find
+	window                 time.Duration // length of each snapshot; 0 for an hour
 
 	mu               sync.Mutex
 	started, stopped int
+	config           rt.FlightRecorderConfig
+	snapshots        []time.Time
 	wanted           [][]analysis.Root
 }
 
@@ -55,6 +60,9 @@ func (f *fake) Stop() {
 }
 
 func (f *fake) WriteTo(w io.Writer) (int64, error) {
+	f.mu.Lock()
+	f.snapshots = append(f.snapshots, time.Now())
+	f.mu.Unlock()
 	data := f.data
 	if f.size > 0 {
 		data = make([]byte, f.size)
@@ -65,12 +73,16 @@ func (f *fake) WriteTo(w io.Writer) (int64, error) {
 
 func (f *fake) process() process {
 	p := process{
-		newRecorder: func(rt.FlightRecorderConfig) flightRecorder { return f },
-		threadTime:  func() time.Duration { return f.cpuTime },
-		read: func(r io.ReadSeeker, wanted []analysis.Root, _ func(string) bool, pause func()) ([]waits.Request, error) {
+		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder {
+			f.config = c
+			return f
+		},
+		threadTime: func() time.Duration { return f.cpuTime },
+		read: func(r io.ReadSeeker, wanted []analysis.Root, _ func(string) bool, pause func()) ([]waits.Request, time.Time, error) {
+			began := time.Now().Add(-cmp.Or(f.window, time.Hour))
 			n, err := io.Copy(io.Discard, r)
 			if err != nil || n != int64(f.size) {
-				return nil, errors.New("the snapshot is not what was written")
+				return nil, time.Time{}, errors.New("the snapshot is not what was written")
 			}
 			f.mu.Lock()
 			f.wanted = append(f.wanted, wanted)
@@ -84,13 +96,20 @@ func (f *fake) process() process {
 					found = append(found, waits.Request{TraceID: w.TraceID, RootID: w.SpanID, Duration: w.Duration})
 				}
 			}
-			return found, f.readError
+			return found, began, f.readError
 		},
 	}
 	if f.read != nil {
 		p.read = f.read
 	}
 	return p
+}
+
+// taken returns the times of the snapshots.
+func (f *fake) taken() []time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.snapshots)
 }
 
 // batches returns how many roots each snapshot was read for.

@@ -45,10 +45,10 @@ func newService(t *testing.T) *service {
 	s.tracer = provider.Tracer("test")
 	s.recorder = newRecorder(Config{MinInterval: -1, MinAge: time.Hour, MaxCPU: -1}, process{
 		newRecorder: func(c rt.FlightRecorderConfig) flightRecorder { return rt.NewFlightRecorder(c) },
-		read: func(r io.ReadSeeker, wanted []analysis.Root, own func(string) bool, pause func()) ([]waits.Request, error) {
+		read: func(r io.ReadSeeker, wanted []analysis.Root, own func(string) bool, pause func()) ([]waits.Request, time.Time, error) {
 			data, err := io.ReadAll(r)
 			if err != nil {
-				return nil, err
+				return nil, time.Time{}, err
 			}
 			s.traces <- data
 			return analysis.Read(r, wanted, own, pause)
@@ -154,6 +154,8 @@ func TestSlowRequestsAreFound(t *testing.T) {
 		}
 		if data := <-s.traces; !bytes.Contains(data, []byte("perfline.cpu")) && cputime.Process() > 0 {
 			t.Errorf("a snapshot of %d bytes has no note of the CPU time", len(data))
+		} else if !bytes.Contains(data, []byte("perfline.beat")) {
+			t.Errorf("a snapshot of %d bytes has no beat", len(data))
 		}
 	}
 	s.Disarm()

@@ -38,14 +38,18 @@ func (p *period) run() {
 	defer p.r.goroutines.Done()
 	// Drop the labels of the request that armed the recorder.
 	pprof.SetGoroutineLabels(context.Background())
-	tick := time.NewTicker(tickInterval)
+	tick, beat := time.NewTicker(tickInterval), time.NewTicker(tracelog.BeatInterval)
 	defer tick.Stop()
+	defer beat.Stop()
 	meter := cputime.NewMeter()
+	tracelog.CPU(meter.Read())
 	for {
-		tracelog.CPU(meter.Read())
 		select {
+		case <-beat.C:
+			tracelog.Beat()
 		case <-tick.C:
 			p.tick()
+			tracelog.CPU(meter.Read())
 		case <-p.ended:
 			p.r.report(p.final)
 			return
@@ -95,8 +99,10 @@ func (p *period) end(last bool) {
 	r.mu.Lock()
 	r.period = nil
 	r.stats.Armed += now.Sub(p.began)
+	r.disarmed = waiting.NotAnyMore
 	if p.auto {
 		r.pausedUntil = now.Add(autoPause)
+		r.disarmed = waiting.Paused(r.pausedUntil)
 	}
 	p.final.roots = append(p.final.roots, r.abandon(len(r.waiting), waiting.Disarmed, now)...)
 	p.final.roots = append(p.final.roots, r.displaced...)
@@ -114,7 +120,20 @@ func (r *recorder) dropExpired(now time.Time) (late []bridge.Root) {
 	for n < len(r.waiting) && now.Sub(r.waiting[n].arrived) > r.c.MinAge+generation {
 		n++
 	}
-	return r.abandon(n, waiting.LeftWindow, now)
+	return r.abandon(n, r.hindrance(now), now)
+}
+
+// hindrance returns the reason why requests leave the window without a snapshot. The caller holds
+// mu.
+func (r *recorder) hindrance(now time.Time) waiting.Reason {
+	switch {
+	case r.analysing != nil:
+		return waiting.Analysing
+	case !r.affordable(now):
+		return waiting.OverBudget
+	default:
+		return waiting.LeftWindow // the process did not run in time
+	}
 }
 
 // abandon removes and counts the n oldest roots of the list. The caller holds mu.

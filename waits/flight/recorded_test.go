@@ -26,7 +26,7 @@ func TestRecordedTrace(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			data := unzipped(t, path)
 			synctest.Test(t, func(t *testing.T) {
-				h := newHarness(t, Config{}, &fake{data: data, read: func(r io.ReadSeeker, wanted []analysis.Root, own func(string) bool, pause func()) ([]waits.Request, error) {
+				h := newHarness(t, Config{}, &fake{data: data, read: func(r io.ReadSeeker, wanted []analysis.Root, own func(string) bool, pause func()) ([]waits.Request, time.Time, error) {
 					if !own("example.com/shop/store.Save") || own("example.com/lib.Save") {
 						t.Error("the reader does not know the modules of the program")
 					}

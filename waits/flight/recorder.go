@@ -58,9 +58,10 @@ type recorder struct {
 	held        func([]local.ID) []bool // which requests are in memory; may be nil
 	watchers    []*watcher              // copied on write
 	stats       waits.Stats
-	arming      bool      // a slow request is arming the recorder
-	pausedUntil time.Time // slow requests do not arm the recorder before
-	inUseAt     time.Time // of the last call of Arm, if another flight recorder ran
+	arming      bool           // a slow request is arming the recorder
+	pausedUntil time.Time      // slow requests do not arm the recorder before
+	disarmed    waiting.Reason // why slow requests meet a disarmed recorder
+	inUseAt     time.Time      // of the last call of Arm, if another flight recorder ran
 	logged      map[string]bool
 }
 
@@ -91,7 +92,7 @@ func compareRoots(a, b bridge.Root) int {
 type process struct {
 	newRecorder func(rt.FlightRecorderConfig) flightRecorder
 	read        func(r io.ReadSeeker, wanted []analysis.Root, own func(function string) bool,
-		pause func()) ([]waits.Request, error)
+		pause func()) (requests []waits.Request, began time.Time, err error)
 	threadTime func() time.Duration // CPU time of the calling thread; 0 if unknown
 }
 
@@ -131,7 +132,8 @@ func newRecorder(c Config, of process) *recorder {
 		own:  modules.Read().Own(nil),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 		snapshot: snapshot{max: 4 * c.MaxBytes}, budget: newBudget(c.MaxCPU),
-		results: newResults(c.Requests, maxResultBytes),
+		results:  newResults(c.Requests, maxResultBytes),
+		disarmed: waiting.NotArmed,
 	}
 }
 
@@ -254,8 +256,12 @@ func (r *recorder) Slow(root bridge.Root) bool {
 	switch {
 	case r.period == nil:
 		r.stats.NotArmed++
-		r.missing.add(idOf(root), waiting.NotArmed, now)
-		if r.c.Auto && !r.closed && !r.arming && now.After(r.pausedUntil) {
+		armable := r.c.Auto && !r.closed && now.After(r.pausedUntil)
+		if armable {
+			r.disarmed = waiting.NotArmed
+		}
+		r.missing.add(idOf(root), r.disarmed, now)
+		if armable && !r.arming {
 			r.arming = true
 			r.goroutines.Add(1)
 			go r.armBySlowRequest(root.Name)
@@ -306,6 +312,7 @@ func (r *recorder) armBySlowRequest(name string) {
 	r.arming = false
 	if err != nil {
 		r.pausedUntil = time.Now().Add(autoPause)
+		r.disarmed = waiting.Unarmed(r.pausedUntil)
 	}
 	closed := r.closed
 	r.mu.Unlock()

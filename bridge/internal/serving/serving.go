@@ -10,11 +10,13 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/perfline/perfline/internal/local"
 	"github.com/perfline/perfline/internal/record"
+	"github.com/perfline/perfline/internal/record/mirror"
 	"github.com/perfline/perfline/internal/spanlabels"
 )
 
@@ -57,9 +59,36 @@ func Timeline(ctx context.Context, span trace.Span, parent *record.Timeline) (_ 
 	} else {
 		t, closes = &parent.NewUnit(Start(span), nil).Timeline, true
 		ctx = &requestContext{ctx, t, span}
+		if parent.Mirrored() {
+			for _, tracer := range parent.Tracers() {
+				tracer.Serves(span, t.Unit())
+			}
+		}
 	}
 	_ = t.SetTiming(record.RequestStart, 0) // a request's timeline takes it
 	return ctx, t, closes
+}
+
+// Mirror writes a request to the black box, unless the request's span did: the span of another
+// provider that is not recorded. path may be empty.
+func Mirror(u *record.Unit, span trace.Span, name, path string) {
+	if u.LockMirror() != nil {
+		u.UnlockMirror()
+		return
+	}
+	h := mirror.Head{Kind: uint8(trace.SpanKindServer), Name: name,
+		Start: u.MirrorTime(Start(span))}
+	u.Try(OfSpan, func() {
+		sc := span.SpanContext()
+		h.Trace, h.Span = mirror.TraceID(sc.TraceID()), mirror.SpanID(sc.SpanID())
+	})
+	if slot := u.BeginMirror(); slot != nil {
+		if path != "" {
+			slot.Attributes().Text(string(semconv.URLPathKey), path)
+		}
+		slot.Begin(&h)
+		u.UnlockMirror()
+	}
 }
 
 // A requestContext is the context of a request with a span of another provider.
@@ -175,6 +204,8 @@ type Facts struct {
 type Form interface {
 	// Request writes the attributes of the request. All calls for f write the same attributes.
 	Request(f *Facts, to AttributeSink)
+	// Path returns the path of the request, or "".
+	Path(f *Facts) string
 	// Answer writes the attributes of the answer. Answer runs only after [RequestSpan].Answer.
 	Answer(f *Facts, to AttributeSink)
 }

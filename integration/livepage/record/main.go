@@ -35,7 +35,7 @@ func run(ctx context.Context, into string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, shop.Stop()) }()
-	hide, err := thisMachine(ctx)
+	hide, err := thisMachine()
 	if err != nil {
 		return err
 	}
@@ -44,6 +44,9 @@ func run(ctx context.Context, into string) (err error) {
 		return err
 	}
 	if err := r.visit(); err != nil {
+		return err
+	}
+	if err := r.visitDeaths(); err != nil {
 		return err
 	}
 	fmt.Printf("%d answers of session %d and request %s\n", len(r.all), r.session, r.sampled)

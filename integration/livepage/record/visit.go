@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/perfline/perfline/integration/livepage"
 )
 
 // visit records what the views ask for.
@@ -138,6 +140,24 @@ func (r *recorder) visitProfiles() error {
 		}
 	}
 	return nil
+}
+
+// visitDeaths records the reports on the page of another shop, and the first request of the first
+// report.
+func (r *recorder) visitDeaths() (err error) {
+	after := *r
+	if after.shop, err = livepage.StartSuccessor(r.ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, after.shop.Stop()) }()
+	var d struct{ Reports []struct{ Requests []row } }
+	if err := after.get("data/v1/deaths", &d); err != nil {
+		return err
+	}
+	if len(d.Reports[0].Requests) == 0 {
+		return errors.New("no request was open when the shop died: record again")
+	}
+	return after.visitRequest(d.Reports[0].Requests[0].ids())
 }
 
 // visitSession records the timelines of the session, and the events of the first ones.

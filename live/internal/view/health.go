@@ -38,42 +38,40 @@ const failedRequests = "#/?status=error" // view of the failed requests
 
 // Losses contains numbers of lost records. Recent counts the last five minutes, and All counts the
 // time since the start of the program.
-type Losses struct{ Recent, All uint64 }
+type Losses struct {
+	Recent, All uint64
+	What        string // the records of the largest recent loss; "" if unknown
+}
 
-// newHealth judges the requests of the last five minutes, the losses and the set-up. faults are
-// sentences.
-func newHealth(total routes.Summary, heat routes.HeatMap, lost Losses, faults []string) *health {
+// newHealth judges the last five minutes of a table, the losses and the set-up. faults are
+// sentences. Messages and jobs have figures of their own: many short messages would hide requests
+// that are slow or fail.
+func newHealth(table *routes.Table, lost Losses, faults []string) *health {
 	h := &health{Concerns: []concern{}}
-	now, before := splitHeat(heat)
-	share := failedShare(total.Failed, total.Count)
-	switch {
-	case now.failed >= leastFailed && now.share() >= max(leastFailure, 2*before.share()) &&
-		before.count > 0:
-		h.add("Errors are up",
-			fmt.Sprintf("%s of the requests failed in the last minute, and %s in the minutes before", percent(now.share()), percent(before.share())), failedRequests)
-	case total.Failed >= leastFailed && share >= manyFailed:
-		h.add("Many errors",
-			fmt.Sprintf("%s of the requests failed in the last 5 minutes", percent(share)),
-			failedRequests)
-	}
-	if p99, was := now.p99(heat.Bounds), before.p99(heat.Bounds); now.count >= leastCount &&
-		before.count >= leastCount && p99 >= leastSlowP99 && p99 >= muchSlower*was {
-		h.add("Requests are slower",
-			fmt.Sprintf("the p99 is about %s in the last minute, and was about %s in the minutes before", spaced(p99), spaced(was)), "")
+	var figures []string
+	for i, what := range []string{"requests", "messages and jobs"} {
+		total, heat := table.TotalOf(i > 0, routes.LastMinutes)
+		h.judge(what, total, heat)
+		if total.Count > 0 {
+			figures = append(figures, fmt.Sprintf("%s %s/s, %s failed, p99 %s",
+				perSecond(total.PerSecond), what,
+				noneOr(failedShare(total.Failed, total.Count)), spaced(total.P99)))
+		}
 	}
 	if lost.Recent > 0 {
-		h.add("Losses", fmt.Sprintf("perfline lost %s in the last 5 minutes", records(lost.Recent)),
-			"#/counters")
+		said := fmt.Sprintf("perfline lost %s in the last 5 minutes", records(lost.Recent))
+		if lost.What != "" {
+			said += ", such as " + lost.What
+		}
+		h.add("Losses", said, "#/counters")
 	}
 	for _, fault := range faults {
 		h.add("Set-up", strings.TrimSuffix(fault, "."), "")
 	}
-	if total.Count == 0 {
-		h.Sentence = "No request ended in the last 5 minutes"
-	} else {
-		h.Sentence = fmt.Sprintf("%s requests/s, %s failed, p99 %s in the last 5 minutes",
-			perSecond(total.PerSecond), noneOr(share), spaced(total.P99))
+	if len(figures) == 0 {
+		figures = []string{"No request ended"}
 	}
+	h.Sentence = strings.Join(figures, "; ") + " in the last 5 minutes"
 	switch {
 	case lost.All == 0:
 		h.Sentence += "; nothing was lost"
@@ -82,6 +80,28 @@ func newHealth(total routes.Summary, heat routes.HeatMap, lost Losses, faults []
 	}
 	h.Sentence += "."
 	return h
+}
+
+// judge adds the concerns about requests, or about messages and jobs.
+func (h *health) judge(what string, total routes.Summary, heat routes.HeatMap) {
+	now, before := splitHeat(heat)
+	share := failedShare(total.Failed, total.Count)
+	switch {
+	case now.failed >= leastFailed && now.share() >= max(leastFailure, 2*before.share()) &&
+		before.count > 0:
+		h.add("Errors are up",
+			fmt.Sprintf("%s of the %s failed in the last minute, and %s in the minutes before",
+				percent(now.share()), what, percent(before.share())), failedRequests)
+	case total.Failed >= leastFailed && share >= manyFailed:
+		h.add("Many errors",
+			fmt.Sprintf("%s of the %s failed in the last 5 minutes", percent(share), what),
+			failedRequests)
+	}
+	if p99, was := now.p99(heat.Bounds), before.p99(heat.Bounds); now.count >= leastCount &&
+		before.count >= leastCount && p99 >= leastSlowP99 && p99 >= muchSlower*was {
+		h.add(strings.ToUpper(what[:1])+what[1:]+" are slower",
+			fmt.Sprintf("the p99 is about %s in the last minute, and was about %s in the minutes before", spaced(p99), spaced(was)), "")
+	}
 }
 
 func (h *health) add(title, text, href string) {

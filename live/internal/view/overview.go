@@ -32,7 +32,7 @@ type Overview struct {
 type requestRow struct {
 	Trace  string  `json:"trace"`            // id of the trace, 32 hex digits
 	Span   string  `json:"span"`             // id of the root span, 16 hex digits
-	Name   string  `json:"name"`             // name of the root span
+	Name   string  `json:"name"`             // of the root span; of a client span, with the callee
 	Status string  `json:"status,omitempty"` // status of the protocol
 	Failed bool    `json:"failed,omitempty"` // the request ended with an error
 	Start  float64 `json:"start"`            // since the epoch of Unix
@@ -66,7 +66,7 @@ func NewOverview(newest, slowest, background, kept []requests.Snapshot, cache *R
 type SearchAnswer struct {
 	Requests []keptRow `json:"requests"` // the newest first
 	More     bool      `json:"more"`     // further requests match
-	InMemory int       `json:"inMemory"` // all requests of the class in memory
+	InMemory int       `json:"inMemory"` // all in memory that have the classes of the query
 }
 
 // NewSearchAnswer returns the answer to a search. found contains the requests that match. more and

@@ -75,13 +75,10 @@ func NewWaitsState(r waits.Recorder, refused error) WaitsState {
 	s, stats := r.State(), r.Stats()
 	w := WaitsState{
 		Status: string(s.Status), Auto: s.Auto, Reason: Shown(s.Reason),
-		Results: stats.Results, Pending: stats.Pending,
+		Results: stats.Results, Pending: stats.Pending, Armed: ms(stats.Armed),
 	}
 	if !s.Until.IsZero() {
 		w.Until = SinceEpoch(s.Until)
-	}
-	if s.Status != waits.Armed { // the page must not change all the time while armed
-		w.Armed = ms(stats.Armed)
 	}
 	if refused != nil {
 		w.Refused = refused.Error()

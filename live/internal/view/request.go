@@ -14,7 +14,7 @@ import (
 
 // Bounds of a RequestDetail. The limits of a span allow far more than a reader can use.
 const (
-	maxRows       = 512
+	maxRows       = 640 // of a request with the default limit, and a quarter more
 	maxMarks      = 2000
 	maxAttributes = 4000 // of all spans and marks
 	maxHot        = 8    // functions of a span
@@ -38,6 +38,7 @@ type RequestDetail struct {
 	Shares   []shareRow     `json:"shares"`               // of the critical path, the largest first
 	Waits    *waitsDetail   `json:"waits,omitempty"`      // missing without an execution trace
 	NoWaits  string         `json:"no_waits,omitempty"`   // the reason why waits is missing
+	Inside   string         `json:"inside,omitempty"`     // root span that sent this inner request
 
 	Files []Format[SampledRequest] `json:"files"` // formats of the request's files
 }
@@ -96,6 +97,9 @@ func NewRequestDetail(q SampledRequest, has Has) RequestDetail {
 	d := RequestDetail{
 		requestRow: newRequestRow(q.Root), Missing: q.Dropped, NoWaits: string(q.NoWaits),
 		Files: available(RequestFormats, q),
+	}
+	if q.Inside.IsValid() {
+		d.Inside = q.Inside.String()
 	}
 	if q.Session != nil {
 		d.Session = uint32(q.Session.ID())

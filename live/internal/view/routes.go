@@ -12,13 +12,14 @@ import (
 type RoutesData struct {
 	Window string     `json:"window"` // start or minutes
 	Routes []routeRow `json:"routes"` // routes of all classes
-	// all requests but streams and inner ones; null for none
+	// all requests, messages and jobs, without streams and inner requests; null for none
 	All    *routeRow `json:"all"`
 	Health *health   `json:"health"`           // state of the process in the last 5 minutes
-	Strays *strays   `json:"strays,omitempty"` // work without a request, since the start
+	Strays *strays   `json:"strays,omitempty"` // work without a request, since the first request
 }
 
-// strays are the queries, calls, messages and marks in contexts without a request.
+// strays are the queries, commands, calls, messages and marks in contexts without a request. Work
+// before the first request does not count, unless no request has started.
 type strays struct {
 	Sentence string     `json:"sentence"` // numbers, and what to do
 	Places   []strayRow `json:"places"`   // the most frequent first; empty in a summary
@@ -26,7 +27,7 @@ type strays struct {
 
 // A strayRow is a place in the program where strays begin.
 type strayRow struct {
-	What     string `json:"what"`     // query, call, message or mark
+	What     string `json:"what"`     // query, command, call, message or mark
 	Function string `json:"function"` // that begins them; for marks, their name
 	Count    uint64 `json:"count"`    // strays
 }
@@ -72,15 +73,11 @@ func NewRoutesData(
 			d.Routes = append(d.Routes, row)
 		}
 	}
-	total, heat := table.Total(local.Request, w)
-	if total.Count > 0 {
+	if total, heat := table.Total(local.Request, w); total.Count > 0 {
 		all := newRouteRow(total, lineOf(heat))
 		d.All = &all
 	}
-	if w != routes.LastMinutes {
-		total, heat = table.Total(local.Request, routes.LastMinutes)
-	}
-	d.Health = newHealth(total, heat, lost, faults)
+	d.Health = newHealth(table, lost, faults)
 	d.Strays = newStrays(places)
 	if summary {
 		if d.Strays != nil {

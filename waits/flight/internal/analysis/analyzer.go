@@ -15,7 +15,7 @@ type analyzer struct {
 
 	goroutines map[xtrace.GoID]*goroutine // live goroutines
 	spans      map[trace.SpanID]*span     // open spans
-	tasks      map[xtrace.TaskID]*root    // open roots
+	tasks      map[xtrace.TaskID]*root    // the roots of open tasks
 	wanted     map[trace.SpanID]*root     // nil before the first note of the root
 	called     map[trace.SpanID][]*root   // roots in the windows, by their parents, by start
 	stops      []stop                     // ended stops, in the windows
@@ -26,7 +26,9 @@ type analyzer struct {
 	wakes      chunks[wake] // wakes of segments, after an empty one
 
 	first, last       xtrace.Time
-	steps             int // number of pieces so far
+	beats             bool
+	silences          []window // with beats: no event for longestSilence, in the windows; by time
+	steps             int      // number of pieces so far
 	firstClock, clock *xtrace.ClockSnapshot
 }
 
@@ -60,15 +62,25 @@ func newAnalyzer(roots []Root, windows []window, own func(string) bool,
 }
 
 func (a *analyzer) event(event *xtrace.Event) {
-	a.last = event.Time()
+	at := event.Time()
+	if a.beats && at.Sub(a.last) > longestSilence && overlap(a.windows, a.last, at) {
+		a.silences = append(a.silences, window{a.last, at})
+	}
+	a.last = at
 	if a.first == 0 {
-		a.first = a.last
+		a.first = at
 	}
 	switch event.Kind() {
 	case xtrace.EventStateTransition:
 		a.transition(event)
 	case xtrace.EventLog:
 		a.note(event)
+	case xtrace.EventTaskBegin: // of the program, or of another tracer
+		if t := event.Task(); a.tasks[t.Parent] != nil {
+			a.tasks[t.ID] = a.tasks[t.Parent]
+		}
+	case xtrace.EventTaskEnd:
+		delete(a.tasks, event.Task().ID)
 	case xtrace.EventSync:
 		if clock := event.Sync().ClockSnapshot; clock != nil {
 			if a.clock = clock; a.firstClock == nil {

@@ -80,7 +80,7 @@ func BenchmarkRead(b *testing.B) {
 				metrics.Read(heap)
 				base = heap[0].Value.Uint64()
 				last = cputime.Thread()
-				requests, err := analysis.Read(bytes.NewReader(data), []analysis.Root{c.wanted}, own, func() {
+				requests, _, err := analysis.Read(bytes.NewReader(data), []analysis.Root{c.wanted}, own, func() {
 					now := cputime.Thread()
 					longest = max(longest, now-last)
 					metrics.Read(heap)

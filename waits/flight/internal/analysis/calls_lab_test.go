@@ -4,7 +4,11 @@ package analysis_test
 
 import (
 	"context"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -57,6 +61,48 @@ var _ = add(map[string]func(*recorder){
 			r.want(outer)
 		})
 	},
+	"called-before-trace": func(r *recorder) {
+		client, server := r.connect()
+		defer client.Close()
+		defer server.Close()
+		call := newSpan().SpanID()
+		called, traced := make(chan bool), make(chan bool)
+		go answer(server, "GET /inner", call, func() {
+			close(called)
+			<-traced
+			rest()
+		})
+		done := make(chan bool)
+		go func() {
+			outer := start("GET /")
+			spanning(call, "call", func() { ask(client) })
+			outer.end()
+			r.want(outer)
+			close(done)
+		}()
+		<-called
+		time.Sleep(long / 4) // until the request waits
+		r.trace(func() {
+			close(traced)
+			<-done
+		})
+	},
+	"called-instrumented-twice": func(r *recorder) {
+		client, server := r.connect()
+		defer client.Close()
+		defer server.Close()
+		r.trace(func() {
+			call := newSpan().SpanID()
+			go answer(server, "GET /inner", call, func() {
+				x := startCalled("GET", call, func() {})
+				rest()
+				x.end()
+			})
+			r.want(do("GET /", func() { spanning(call, "call", func() { ask(client) }) }))
+		})
+	},
+	"called-grpc":           calledGRPC,
+	"connection-of-another": connectionOfAnother,
 	"grpc": func(r *recorder) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -126,4 +172,85 @@ func charge(r *recorder, c *grpc.ClientConn) {
 	if err != nil {
 		r.Fatalf("%v", err)
 	}
+}
+
+// calledGRPC calls a server of this process in two requests.
+func calledGRPC(r *recorder) {
+	parents := map[string]trace.SpanID{"Charge": newSpan().SpanID(), "Refund": newSpan().SpanID()}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.Fatalf("%v", err)
+	}
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
+		method, _ := grpc.MethodFromServerStream(s)
+		_, method, _ = strings.Cut(method[1:], "/")
+		x := startCalled("shop.Payment/"+method, parents[method], func() {})
+		rest()
+		x.end()
+		return s.SendMsg(new(emptypb.Empty))
+	}))
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	call := func(conn *grpc.ClientConn, method string) {
+		spanning(parents[method], method, func() {
+			err := conn.Invoke(context.Background(), "/shop.Payment/"+method, new(emptypb.Empty), new(emptypb.Empty))
+			if err != nil {
+				r.Fatalf("%v", err)
+			}
+		})
+	}
+	r.trace(func() {
+		var conn *grpc.ClientConn
+		r.want(
+			do("POST /order", func() {
+				conn, err = grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+				if err != nil {
+					r.Fatalf("%v", err)
+				}
+				conn.Connect()
+				call(conn, "Charge")
+			}),
+			do("POST /return", func() { call(conn, "Refund") }),
+		)
+		_ = conn.Close()
+	})
+}
+
+func connectionOfAnother(r *recorder) {
+	slow := make(chan bool, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if <-slow {
+			time.Sleep(long)
+		}
+	}))
+	defer server.Close()
+	client := server.Client()
+	r.trace(func() {
+		connected, done := make(chan bool), make(chan bool)
+		go func() {
+			do("GET /another", func() {
+				slow <- false
+				get(r, client, server.URL)
+				close(connected)
+				time.Sleep(3 * long)
+			})
+			close(done)
+		}()
+		<-connected
+		r.want(do("GET /", func() {
+			slow <- true
+			get(r, client, server.URL)
+		}))
+		<-done
+	})
+}
+
+//go:noinline
+func get(r *recorder, client *http.Client, url string) {
+	resp, err := client.Get(url)
+	if err != nil {
+		r.Fatalf("%v", err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
 }

@@ -52,6 +52,36 @@ var ofCalls = []fixture{
 		},
 	},
 	{
+		"called-before-trace",
+		"a call within the process that began before the trace is followed, because its end is in the trace",
+		callsInner,
+	},
+	{
+		"called-instrumented-twice",
+		"two instrumentations make two roots of a call within the process: the outer one is named",
+		callsInner,
+	},
+	{
+		"called-grpc",
+		"calls of gRPC within the process are followed, over a connection that the request itself or another one has made",
+		func(j judge, _ *recording, got []waits.Request) {
+			for i, method := range []string{"Charge", "Refund"} {
+				says(j, &got[i], ", in span "+method+": waited for shop.Payment/"+method+", which waited for a timer in analysis_test.rest")
+			}
+		},
+	},
+	{
+		"connection-of-another",
+		"a request waits for an answer over a connection that another request has made: the " +
+			"network is the cause, and not the other request",
+		func(j judge, _ *recording, got []waits.Request) {
+			if c := largest(j, &got[0], waits.Network); c.In != nil {
+				j.Errorf("the cause is of %+v, want the network alone", c.In)
+			}
+			in(j, got[0].Causes[0].Function, "analysis_test.get")
+		},
+	},
+	{
 		"equal",
 		"waits in spans of the same name are one cause",
 		func(j judge, _ *recording, got []waits.Request) {
@@ -60,4 +90,12 @@ var ofCalls = []fixture{
 			}
 		},
 	},
+}
+
+// callsInner wants a timer of GET /inner, which a request calls, as the cause.
+func callsInner(j judge, _ *recording, got []waits.Request) {
+	c := largest(j, &got[0], waits.Timer)
+	if c.In == nil || c.In.Request != "GET /inner" || c.Span != "call" {
+		j.Errorf("in %+v, in span %q; want GET /inner, call", c.In, c.Span)
+	}
 }

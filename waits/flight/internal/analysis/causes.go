@@ -114,19 +114,29 @@ func (c *collector) follow(g *goroutine, pieces iter.Seq[piece], at place, waiti
 		case waits.Mutex:
 			c.addHolders(p, here)
 		case waits.Pool:
-			if p.wake != nil && c.stacks.opensConnection(p.wake.stack) {
+			switch {
+			case p.wake != nil && c.stacks.opensConnection(p.wake.stack):
 				c.addDependency(p, here) // on the new connection
-			} else {
+			case p.wake != nil && c.stacks.closes(p.wake.stack): // without a connection
+				p.wake = nil
+				c.addBlame(p, here)
+			default:
 				c.addHolders(p, here)
 			}
 		case waits.GCAssist:
 			c.add(causeKey{kind: waits.GarbageCollection}, p, here, nil)
 		case waits.StopTheWorld:
 			c.addStop(p, here)
+		case waits.Wait:
+			if p.wake != nil && p.wake.by != nil {
+				c.addDependency(p, here)
+				break
+			}
+			fallthrough // the wait began before the trace
 		case waits.Network:
-			c.addNetwork(p, here)
-		case waits.File, waits.Timer, waits.Syscall:
-			c.addOutside(p.kind, p, here)
+			c.addCalls(c.subtractLate(g, p, here), here)
+		case waits.File, waits.Timer, waits.Syscall, waits.CCode:
+			c.addOutside(p.kind, c.subtractLate(g, p, here), here)
 		case waits.ChannelSend:
 			c.addBlame(p, here)
 		default:
@@ -141,21 +151,24 @@ func (c *collector) enter(g *goroutine, p piece, at place) place {
 		return at
 	}
 	var s site
+	// A goroutine of a library serves all requests, whichever request has created it. What such a
+	// goroutine does counts where its work is waited for.
+	library := false
 	if p.kind != waits.StopTheWorld {
-		s = c.stacks.site(c.calls(g, p))
+		frames := c.calls(g, p)
+		s = c.stacks.site(frames)
+		library = len(frames) > 0 && !s.own
 	}
 	switch {
-	case p.span == nil:
-	case p.span.root == c.root:
+	case p.span == nil, library && p.span.startedOn != g && p.span.root.server != g:
+	case p.span.root.within(c.root):
 		at.spanID = p.span.id
 		if c.root == c.wanted {
 			at.in = otherRequest{}
 		}
-	case p.span.root == c.wanted, p.span.root == at.in.root:
-	case s.own || s.function == "" || p.span.root.server == g:
-		// The goroutine runs code of the program for the other request. Goroutines of a library
-		// serve all requests, and belong to the request that has created them.
-		at.in, at.site = otherRequest{p.span.root, g}, site{}
+	case !p.span.root.id.IsValid(): // unknown, and perhaps the wanted request
+	case !p.span.root.within(c.wanted) && !p.span.root.within(at.in.root):
+		at.in, at.site = otherRequest{p.span.root.request(), g}, site{}
 	}
 	at.site = at.site.nearer(s)
 	return at
@@ -163,6 +176,9 @@ func (c *collector) enter(g *goroutine, p piece, at place) place {
 
 // addOutside attributes a wait for something outside the process.
 func (c *collector) addOutside(kind waits.Kind, p piece, at place) {
+	if p.start >= p.end {
+		return
+	}
 	c.add(causeKey{kind: kind, function: at.site.function, span: c.spanName(at)}, p, at, nil)
 }
 
@@ -176,28 +192,28 @@ func (c *collector) spanID(at place) trace.SpanID {
 	return at.spanID
 }
 
-// addNetwork attributes a wait for the network. While a request within the process serves the call,
-// the activities of that request count.
-func (c *collector) addNetwork(p piece, at place) {
+// addCalls attributes a wait for the network, or a wait of an unknown kind. While another request
+// of the process serves a call of the span, the activities of the other request count.
+func (c *collector) addCalls(p piece, at place) {
 	for _, r := range c.called[at.spanID] {
 		end := r.end
 		if end == 0 {
 			end = c.last
 		}
-		from, to := max(p.start, r.start), min(p.end, end)
+		from, to := max(p.start, r.start, r.earliest), min(p.end, end)
 		sameTrace := r.traceID == c.root.traceID || !c.root.traceID.IsValid()
-		if r.server == nil || !sameTrace || from >= to || at.depth+1 >= maxDepth {
+		if r.server == nil || r.outer != nil || !sameTrace || from >= to || at.depth+1 >= maxDepth {
 			continue
 		}
 		if before := p; before.start < from {
 			before.end = from
-			c.addOutside(waits.Network, before, at)
+			c.addOutside(p.kind, before, at)
 		}
 		c.addCall(r, p, from, to, at)
 		p.start = to
 	}
 	if p.start < p.end {
-		c.addOutside(waits.Network, p, at)
+		c.addOutside(p.kind, p, at)
 	}
 }
 
@@ -231,7 +247,7 @@ func (c *collector) addGap(g *goroutine, p piece, at place, waiting *piece) {
 	case before && g.creator != nil && at.depth < maxDepth:
 		c.follow(g.creator, c.pieces(g.creator, p.start, p.end, true), at, waiting)
 	case before: // package time creates goroutines for time.AfterFunc
-		c.addOutside(waits.Timer, p, at)
+		c.addTimer(g, c.subtractLate(g, p, at), at)
 	default:
 		w := *waiting
 		if w.start, w.end = p.start, p.end; w.kind == waits.Network {
@@ -240,6 +256,19 @@ func (c *collector) addGap(g *goroutine, p piece, at place, waiting *piece) {
 			c.addBlame(w, at)
 		}
 	}
+}
+
+// addTimer attributes the time before a timer created g. Some timers are deadlines of contexts.
+func (c *collector) addTimer(g *goroutine, p piece, at place) {
+	function := g.function(c.stacks)
+	if !ofContext(function) || p.start >= p.end {
+		c.addOutside(waits.Timer, p, at)
+		return
+	}
+	by := &waits.Party{Goroutine: uint64(g.id), Function: function}
+	key := causeKey{kind: waits.Timer, function: at.site.function, span: c.spanName(at)}
+	key.by.function = function
+	c.add(key, p, at, by)
 }
 
 // addDependency attributes a wait for the work of another goroutine to that goroutine's activities.
@@ -256,8 +285,10 @@ func (c *collector) addBlame(p piece, at place) {
 	var by *waits.Party
 	key := causeKey{kind: p.kind, function: at.site.function}
 	if p.wake != nil && p.wake.by != nil {
-		by = c.party(p.wake)
-		key = causeKey{kind: p.kind, by: partyKey{by.Function, by.Request}}
+		by = c.party(p.wake, p.end)
+		if party := (partyKey{by.Function, by.Request}); party != (partyKey{}) {
+			key = causeKey{kind: p.kind, by: party}
+		}
 	}
 	c.add(key, p, at, by)
 }

@@ -58,13 +58,17 @@ func TestFixturesHaveNoMachinePaths(t *testing.T) {
 	}
 }
 
+const noCgo = "tests cannot use cgo: see TestCodeInC"
+
 // Kinds that are no cause, or no interval, with the reason.
 var (
 	noCause = map[waits.Kind]string{
+		waits.CCode:    noCgo,
 		waits.GCAssist: "it counts for GarbageCollection",
 		waits.Gap:      "nothing is known",
 	}
 	noInterval = map[waits.Kind]string{
+		waits.CCode:             noCgo,
 		waits.GarbageCollection: "only of causes",
 		waits.OtherPrograms:     "only of causes",
 		waits.CPULimit:          "only of causes",

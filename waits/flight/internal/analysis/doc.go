@@ -2,7 +2,8 @@
 // of the goroutines of requests, and the causes of the requests' durations:
 //
 //	roots := []analysis.Root{{TraceID: t, SpanID: s}}
-//	requests, err := analysis.Read(bytes.NewReader(data), roots, modules.Read().Own(nil), pause)
+//	own := modules.Read().Own(nil)
+//	requests, began, err := analysis.Read(bytes.NewReader(data), roots, own, pause)
 //	for _, r := range requests {
 //		fmt.Println(r.Name, r.Sentence())
 //	}
@@ -13,15 +14,20 @@
 //
 //   - The goroutine on which a span starts, until the span ends, on any goroutine.
 //   - Goroutines that these goroutines create, in any generation, until the request ends.
-//   - Workers of pools. An idle worker waits at a channel, a select statement or a condition. If a
-//     goroutine of a request ends this wait, the worker works for the request, until the worker
-//     waits in the same place again, or another request wakes the worker.
 //
-// A goroutine works for its own spans first, then for the request that created or woke it.
+// A goroutine works for its own spans first, then for the request that created it. The end of a
+// wait makes no goroutine part of a request: pools of connections, locks and channels hand over
+// between requests, too. A worker of a pool works for a request while a span of the request is open
+// on the worker.
 //
 // An inner span starts on its parent's goroutine. The trace notes an inner span only at its end.
 // Afterwards, the analysis divides the time of the goroutine among its inner spans, and the time of
-// goroutines that the goroutine created or woke in an inner span.
+// goroutines that the goroutine created in an inner span.
+//
+// Spans name their local root by the task of runtime/trace, or by a task inside. Beside
+// OpenTelemetry's SDK, which makes a task for each span, the notes of spans name the local root.
+// Two instrumentations may make two roots of one request on one goroutine: the root inside counts
+// for the root around it.
 //
 // # What a goroutine does
 //
@@ -29,7 +35,7 @@
 //	running                                OnCPU; GCAssist while it helps the garbage collector
 //	running or runnable in a stop          StopTheWorld
 //	runnable                               Runnable
-//	system call                            Syscall
+//	system call                            Syscall; CCode if cgo called C code
 //	"sync"                                 Mutex or WaitGroup, by the stack; Wait otherwise
 //	"chan receive", "select"               ChannelReceive, Select; Pool in (*sql.DB).conn; or
 //	                                       Timer if no goroutine ends it
@@ -48,16 +54,19 @@
 //
 // A cause names the innermost function of the program, and the outermost function of a library that
 // this function called. A goroutine of a library that works for such a call, as the reader of a
-// connection does, has no function of the program: then the caller's function counts.
+// connection does, has no function of the program: then the caller's function and span count,
+// whichever request created the goroutine.
 //
 //   - Waits for the work of another goroutine (ChannelReceive, Select, WaitGroup, Condition, Wait)
 //     become what the goroutine that ended the wait did meanwhile, recursively. Before the creation
 //     of that goroutine, its creator counts.
 //   - Mutexes and pools count for the goroutine that released them. If that goroutine itself waited
 //     in the same way meanwhile, the earlier time counts for the goroutine that ended its wait.
-//   - ChannelSend counts for the receiver.
-//   - Network becomes what another request of this process did meanwhile, if the root of that
-//     request is a child of the span that waits.
+//   - A pool counts for nobody if the wait ended without a connection.
+//   - ChannelSend counts for the goroutine that received, or that closed the channel.
+//   - Network becomes what another request of this process did meanwhile, if the root of the other
+//     request is a child of the span that waits. The trace must contain the start or the end of the
+//     root.
 //   - Time on a processor is one cause, with the innermost function that ran for more than half of
 //     the time. The stack is known where the runtime preempted the goroutine, or the CPU profiler
 //     sampled it. Elsewhere, the calls common to the stacks before and after count.
@@ -71,6 +80,10 @@
 //     stopped the process explains at least the time that the goroutines needed beyond the limit.
 //     The rest is NotRun: a signal or a debugger stopped the process, its group was frozen, or the
 //     machine stood still. These kinds name no goroutine.
+//   - Network, File, Timer, Syscall and CCode may end while the operating system does not run this
+//     process. Then the trace has no event until the goroutine continues, although a note of
+//     tracelog.Beat is due. This silence counts for CPULimit or OtherPrograms, as far as the
+//     kernel's counts explain the silence.
 //
 // # Guarantees
 //
@@ -88,14 +101,17 @@
 //   - The trace does not identify mutexes, channels and pools, only goroutines that end a wait.
 //   - The time of an inner span counts for its parent if the span is shorter than
 //     tracelog.ShortestInner, or outlasts the trace.
-//   - A worker that finds its next job without a wait still counts for the previous request.
-//   - A root that started before the trace counts for the goroutine on which the root ends. Spans
-//     of other roots that started before the trace have no name.
+//   - A root that started before the trace counts for the goroutine on which the root ends. If the
+//     root does not end in the trace, the goroutine works for no request.
 //   - A wait that began before the trace has a stack only if the wait lasts until the next
 //     generation. Without a stack, the goroutine that ended the wait decides: a select statement
 //     counts as ChannelReceive, and the network as Wait.
+//   - If a stop of the process is shorter than tracelog.BeatInterval, a wait that ends in the stop
+//     has the time of the stop. The trace does not tell when the wait was due: a late wait that was
+//     due during the stop counts for the stop from its begin.
 //   - Time in which an allocation sweeps memory counts as running.
-//   - A system call may use the processor, or wait. The trace does not tell.
+//   - A system call and C code may use the processor, or wait. The trace does not tell. C code that
+//     other tools than cgo call is a system call.
 //   - If the runtime has more processors than the machine gives to the process, its own threads
 //     wait for each other, which counts as OtherPrograms.
 package analysis

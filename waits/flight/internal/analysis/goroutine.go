@@ -2,6 +2,8 @@ package analysis
 
 import (
 	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/internal/waiting"
 )
 
 // An activity is what a goroutine does by the trace. A kind of interval also needs the stack.
@@ -60,6 +62,7 @@ type goroutine struct {
 	tally     tally         // of processors.holder
 
 	owner       owner
+	earlier     []*root     // served from before the trace until their end; by time
 	servedUntil xtrace.Time // end of the last root on the goroutine
 	lastRoot    *root       // last wanted root on the goroutine
 }
@@ -177,9 +180,6 @@ func (a *analyzer) ready(g *goroutine, event *xtrace.Event, from xtrace.GoState,
 		if g.current.activity == waitingUnknown {
 			g.current.activity = a.stacks.activity(by, wakeRules)
 		}
-		if g.owner.wake(g.current.activity, g.current.stack, w.span) {
-			g.owner.adopted = a.pass(w.span, w.by, event.Time())
-		}
 		stack = g.current.stack
 	case xtrace.GoRunning: // preempted
 		g.current.observe(stack)
@@ -195,7 +195,6 @@ func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtra
 	if !ok {
 		activity = waitingOther
 	}
-	g.owner.block(activity, stack)
 	if !g.collects && (activity == waitingCollector || activity == waitingOther) {
 		g.collects = a.stacks.isCollector(a.stacks.id(stack))
 	}
@@ -204,12 +203,23 @@ func (a *analyzer) block(g *goroutine, at xtrace.Time, reason string, stack xtra
 
 func (g *goroutine) function(s *stacks) string {
 	if frames := s.frames(s.id(g.start)); len(frames) > 0 {
-		return frames[0].Function
+		return waiting.Name(&frames[0])
 	}
 	for i := range g.records {
 		if frames := s.frames(g.records[i].stack); len(frames) > 0 {
-			return frames[len(frames)-1].Function
+			return waiting.Name(&frames[len(frames)-1])
 		}
 	}
 	return ""
+}
+
+// served returns the span of the root that started before the trace and that g served at a time, or
+// nil.
+func (g *goroutine) served(at xtrace.Time) *span {
+	for _, r := range g.earlier {
+		if r.earliest <= at && at <= r.end {
+			return r.span
+		}
+	}
+	return nil
 }

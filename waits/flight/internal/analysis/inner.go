@@ -59,7 +59,7 @@ func (b *builder) stretches(g *goroutine) []stretch {
 	}
 	var starts []stretch
 	for _, i := range g.inner {
-		if i.root == b.root || i.root == nil && g == b.root.server {
+		if i.root != nil && i.root.within(b.root) || i.root == nil && g == b.root.server {
 			b.root.names[i.id] = i.name
 			s := &span{id: i.id, root: b.root, start: i.start}
 			calls := fromProgram(b.stacks.frames(i.stack))
@@ -132,7 +132,7 @@ func (b *builder) resolve(s *span) *span {
 // refine yields a piece with its innermost spans. A goroutine must run to start or end a span.
 // Therefore only a piece on the processor may have several spans.
 func (b *builder) refine(g *goroutine, p piece, stretches []stretch, yield func(piece) bool) bool {
-	otherRoot := p.span != nil && p.span.root != b.root
+	otherRoot := p.span != nil && !p.span.root.within(b.root)
 	if p.index < 0 || otherRoot || p.span == nil && g != b.root.server {
 		return yield(p)
 	}

@@ -107,7 +107,29 @@ var _ = add(map[string]func(*recorder){
 			}))
 		})
 	},
-	"provider": provider,
+	"provider": func(r *recorder) {
+		provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{
+			Timeline:   observer.NewTimeline(observer.TimelineOptions{}),
+			Processors: []sdk.SpanProcessor{tracetest.NewSpanRecorder()},
+		})
+		defer func() { _ = provider.Shutdown(context.Background()) }()
+		tracedBy(r, provider.Tracer("test"), func(ctx context.Context) func() {
+			timer := marks.Time(ctx, "measure")
+			return func() { timer.End() }
+		})
+	},
+	"provider-sdk": func(r *recorder) {
+		processor := bridge.NewProcessor(bridge.ProcessorConfig{
+			Timeline: observer.NewTimeline(observer.TimelineOptions{}),
+		})
+		provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(processor))
+		defer func() { _ = provider.Shutdown(context.Background()) }()
+		tracer := provider.Tracer("test")
+		tracedBy(r, tracer, func(ctx context.Context) func() {
+			_, span := tracer.Start(ctx, "measure")
+			return func() { span.End() }
+		})
+	},
 })
 
 // within runs f as an inner span of this goroutine.
@@ -119,14 +141,8 @@ func within(name string, f func()) {
 	tracelog.Inner(newSpan().SpanID(), goroutine, began, goruntime.Nanotime(), name)
 }
 
-// provider makes spans with perfline's tracer provider. Each has another number of rests.
-func provider(r *recorder) {
-	provider := bridge.NewTracerProvider(bridge.TracerProviderConfig{
-		Timeline:   observer.NewTimeline(observer.TimelineOptions{}),
-		Processors: []sdk.SpanProcessor{tracetest.NewSpanRecorder()},
-	})
-	defer func() { _ = provider.Shutdown(context.Background()) }()
-	tracer := provider.Tracer("test")
+// tracedBy makes spans with a tracer, and a measure. Each has another number of rests.
+func tracedBy(r *recorder, tracer trace.Tracer, measure func(context.Context) (end func())) {
 	ctx := trace.ContextWithRemoteSpanContext(context.Background(), trace.NewSpanContext(
 		trace.SpanContextConfig{TraceID: traceID, SpanID: id(1), TraceFlags: trace.FlagsSampled}))
 	goruntime.GoroutineID() // the first call finds out where the runtime has it
@@ -134,7 +150,7 @@ func provider(r *recorder) {
 		began := time.Now()
 		ctx, span := tracer.Start(ctx, "GET /", trace.WithSpanKind(trace.SpanKindServer))
 		func() {
-			defer marks.Time(ctx, "measure").End()
+			defer measure(ctx)()
 			rest()
 		}()
 		func() {

@@ -50,12 +50,13 @@ var ofInnerSpans = []fixture{
 	},
 	{
 		"inner-others",
-		"goroutines that are created or woken in an inner span work for it, and so do theirs",
+		"goroutines that are created in an inner span work for it, and so do theirs; a woken " +
+			"one does not, and the span waits for what that one does",
 		func(j judge, _ *recording, got []waits.Request) {
 			r := &got[0]
 			rested(j, r, "the root", id(1), 0)
 			rested(j, r, "load", id(2), 2)
-			rested(j, r, "job", id(3), 3)
+			rested(j, r, "job", id(3), 0)
 			if cause := largest(j, r, waits.Timer); cause.Span != "job" {
 				j.Errorf("the cause is in span %q, want job", cause.Span)
 			}
@@ -115,28 +116,42 @@ var ofInnerSpans = []fixture{
 		"provider",
 		"spans of perfline's tracer provider, on their parent's goroutine and on others, and " +
 			"a measure of marks.Time",
-		func(j judge, _ *recording, got []waits.Request) {
-			spans := map[trace.SpanID]bool{}
-			for _, g := range got[0].Goroutines {
-				for _, i := range g.Intervals {
-					spans[i.SpanID] = true
-				}
-			}
-			// The provider makes the ids. The root has no rest, and the other spans have one to
-			// four.
-			missing := map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true}
-			for span := range spans {
-				rests := int((waiting.Times(&got[0], span)[waits.Timer] + long/2) / long)
-				rested(j, &got[0], span.String(), span, rests)
-				if !missing[rests] {
-					j.Errorf("another span has %d rests", rests)
-				}
-				delete(missing, rests)
-			}
-			if len(missing) > 0 {
-				j.Errorf("no span has so many rests: %v", missing)
-			}
-			goroutines(j, &got[0], 2)
-		},
+		provided,
 	},
+	{
+		"provider-sdk",
+		"the same spans of the SDK's provider, with bridge.Processor",
+		provided,
+	},
+}
+
+// provided fails unless each span has its rests, and the request has its own goroutines only.
+func provided(j judge, _ *recording, got []waits.Request) {
+	spans := map[trace.SpanID]bool{}
+	for _, g := range got[0].Goroutines {
+		for _, i := range g.Intervals {
+			spans[i.SpanID] = true
+		}
+	}
+	// The provider makes the ids. The root has no rest, and the other spans have one to
+	// four.
+	missing := map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true}
+	for span := range spans {
+		rests := int((waiting.Times(&got[0], span)[waits.Timer] + long/2) / long)
+		rested(j, &got[0], span.String(), span, rests)
+		if !missing[rests] {
+			j.Errorf("another span has %d rests", rests)
+		}
+		delete(missing, rests)
+	}
+	if len(missing) > 0 {
+		j.Errorf("no span has so many rests: %v", missing)
+	}
+	goroutines(j, &got[0], 2)
+	for _, c := range got[0].Causes {
+		if c.In != nil {
+			j.Errorf("the cause %+v is of another request", c)
+		}
+	}
+	says(j, &got[0], "in span inside: waited for a timer in analysis_test.tracedBy")
 }

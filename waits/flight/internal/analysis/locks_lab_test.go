@@ -52,9 +52,44 @@ var _ = add(map[string]func(*recorder){
 			others.Wait()
 		})
 	},
-	"pool":       pool,
+	"mutex-unlocked-by-timer": func(r *recorder) {
+		r.trace(func() {
+			var x index
+			r.want(do("GET /", func() {
+				x.lockFor(long)
+				x.lookUp()
+				x.lockFor(long / 4)
+				x.add()
+			}))
+		})
+	},
+	"pool": pool,
+	"pool-canceled": func(r *recorder) {
+		db := database(func() {})
+		defer db.Close()
+		ctx, cancel := context.WithCancel(context.Background())
+		taken, err := db.Conn(ctx)
+		if err != nil {
+			r.Fatalf("%v", err)
+		}
+		r.trace(func() {
+			go do("GET /leaves", func() {
+				rest()
+				cancel()
+			})
+			r.want(do("GET /", func() { connect(ctx, db) }))
+		})
+		_ = taken.Close()
+	},
 	"pool-opens": poolOpens,
 })
+
+//go:noinline
+func connect(ctx context.Context, db *sql.DB) {
+	if c, err := db.Conn(ctx); err == nil {
+		_ = c.Close()
+	}
+}
 
 type index struct{ mu sync.Mutex }
 
@@ -68,6 +103,18 @@ func (x *index) rebuild(locked chan<- bool) {
 
 //go:noinline
 func (x *index) lookUp() {
+	x.mu.Lock()
+	x.mu.Unlock() //nolint:staticcheck // the wait is the point
+}
+
+// lockFor locks the index, which a timer unlocks.
+func (x *index) lockFor(d time.Duration) {
+	x.mu.Lock()
+	time.AfterFunc(d, x.mu.Unlock)
+}
+
+//go:noinline
+func (x *index) add() {
 	x.mu.Lock()
 	x.mu.Unlock() //nolint:staticcheck // the wait is the point
 }

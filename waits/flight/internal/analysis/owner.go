@@ -1,16 +1,17 @@
 package analysis
 
 import (
-	"slices"
-
 	"go.opentelemetry.io/otel/trace"
 	xtrace "golang.org/x/exp/trace"
+
+	"github.com/perfline/perfline/waits"
 )
 
 // A root is a local root span: one request.
 type root struct {
 	id      trace.SpanID // zero before the end of a root that started before the trace
 	traceID trace.TraceID
+	parent  trace.SpanID // of another process or request; zero for none, or before the root's note
 	name    string
 	span    *span
 	task    xtrace.TaskID
@@ -19,12 +20,30 @@ type root struct {
 	server  *goroutine  // the root started here
 	endedOn *goroutine  // the root ended here
 
+	outer *root // the root of an instrumentation around this one, for the same request
+
 	earliest xtrace.Time // possible start of a root that started before the trace
 
 	wanted  bool
-	clock   *xtrace.ClockSnapshot // at its start
-	workers []*goroutine          // of a wanted root: its goroutines, the server first
-	names   map[trace.SpanID]string
+	clock   *xtrace.ClockSnapshot   // at its start
+	workers []*goroutine            // of a wanted root: its goroutines, the server first
+	names   map[trace.SpanID]string // of its spans; nil for a root of the trace that is not wanted
+}
+
+// request returns the outermost root of the same request.
+func (r *root) request() *root {
+	if r.outer != nil {
+		return r.outer
+	}
+	return r
+}
+
+// within reports whether r is of, or a root within of for the same request.
+func (r *root) within(of *root) bool { return r == of || of != nil && r.outer == of }
+
+// identify adds the request of the root to a party.
+func (r *root) identify(p *waits.Party) {
+	p.Request, p.TraceID, p.RootID = r.name, r.traceID, r.id
 }
 
 // A span is a span of a request, or a passed span.
@@ -47,7 +66,7 @@ type span struct {
 // maxPasses is the most passes of a span. A further pass returns the span itself.
 const maxPasses = 8
 
-// pass returns the span for a goroutine that passer has created or given a job.
+// pass returns the span for a goroutine that passer has created.
 func (a *analyzer) pass(s *span, passer *goroutine, at xtrace.Time) *span {
 	if s == nil || s.passes == maxPasses || !overlap(a.windows, at, at) {
 		return s
@@ -75,18 +94,11 @@ func (s *span) open() *span {
 }
 
 // An owner determines the span of a goroutine: the goroutine's own spans come first, then the span
-// of its creator, as long as that request runs. Otherwise, a worker of a pool works for the request
-// that woke the worker.
+// of its creator, as long as that request runs. A wake-up says nothing: a pool of connections, a
+// mutex or a channel hands over between requests, too.
 type owner struct {
 	own       []*span // started on this goroutine; current removes ended spans
 	inherited *span
-	adopted   *span
-
-	// idle and idleStack are the wait of a worker of a pool before the worker was adopted. The
-	// worker's job ends when the worker waits there again. A wait that began before the trace may
-	// lack a stack: then the job ends with the request, or when another request wakes the worker.
-	idle      activity
-	idleStack xtrace.Stack
 }
 
 // current returns the innermost open span of the goroutine, or nil.
@@ -98,52 +110,7 @@ func (o *owner) current() *span {
 		o.own = o.own[:n-1]
 	}
 	if o.inherited != nil {
-		if o.inherited = o.inherited.open(); o.inherited != nil {
-			return o.inherited
-		}
+		o.inherited = o.inherited.open()
 	}
-	if o.adopted != nil {
-		o.adopted = o.adopted.open()
-	}
-	return o.adopted
-}
-
-// wake handles the end of a wait by a goroutine that works for the span by, or for none. It returns
-// true if the goroutine works for the same span from now on.
-func (o *owner) wake(from activity, stack xtrace.Stack, by *span) bool {
-	if by == nil || from != waitingReceive && from != waitingSelect && from != waitingCondition {
-		return false
-	}
-	current := o.current()
-	if current != nil && current != o.adopted {
-		return false // own or inherited spans come first
-	}
-	if current == nil || current.root != by.root {
-		o.idle, o.idleStack = from, stack
-	}
-	return true
-}
-
-func (o *owner) block(activity activity, stack xtrace.Stack) {
-	if o.adopted != nil && activity == o.idle && samePlace(stack, o.idleStack) {
-		o.adopted = nil
-	}
-}
-
-// samePlace compares the calls of stacks: stacks of different generations never compare equal.
-func samePlace(a, b xtrace.Stack) bool {
-	if a == b {
-		return true
-	}
-	if a == xtrace.NoStack || b == xtrace.NoStack {
-		return false
-	}
-	return slices.Equal(counters(a), counters(b))
-}
-
-func counters(s xtrace.Stack) (list []uint64) {
-	for frame := range s.Frames() {
-		list = append(list, frame.PC)
-	}
-	return list
+	return o.inherited
 }

@@ -4,6 +4,9 @@ package analysis_test
 
 import (
 	"context"
+	rt "runtime/trace"
+	"slices"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -32,6 +35,67 @@ var _ = add(map[string]func(*recorder){
 				}))
 			}
 			close(jobs)
+		})
+	},
+	"handed-over": handedOver,
+	"within-before-trace": func(r *recorder) {
+		span := newSpan()
+		beforeTraced(r, func(x *request) {
+			elsewhere(func() {
+				tracelog.Within(x.span.SpanID(), span, "load")
+				rest()
+				tracelog.End(span.SpanID(), "load")
+			})
+		})
+	},
+	"task-before-trace": func(r *recorder) {
+		beforeTraced(r, func(x *request) {
+			elsewhere(func() { loadItem(x.ctx) })
+		})
+	},
+	"span-before-trace": func(r *recorder) { // before the tracer began, the request had no task
+		beforeTraced(r, func(*request) { elsewhere(func() { loadItem(context.Background()) }) })
+	},
+	"holder-before-trace": func(r *recorder) {
+		var x index
+		traced, locked, done := make(chan bool), make(chan bool), make(chan bool)
+		began := make(chan bool)
+		go func() {
+			do("GET /old", func() {
+				y := startCalled("GET", id(1), func() {}) // another instrumentation, inside
+				close(began)
+				<-traced
+				x.rebuild(locked)
+				y.end()
+			})
+			close(done)
+		}()
+		<-began
+		r.trace(func() {
+			close(traced)
+			<-locked
+			r.want(do("GET /", x.lookUp))
+			<-done
+		})
+	},
+	"task-of-another": func(r *recorder) {
+		r.trace(func() {
+			x := start("GET /")
+			ctx, task := rt.NewTask(x.ctx, "load")
+			elsewhere(func() { loadItem(ctx) })
+			task.End()
+			x.end()
+			r.want(x)
+		})
+	},
+	"instrumented-twice": func(r *recorder) {
+		r.trace(func() {
+			x := start("GET /")
+			y := startCalled("GET /items", x.span.SpanID(), func() {})
+			elsewhere(func() { loadItem(y.ctx) })
+			y.end()
+			x.end()
+			r.want(x, y)
 		})
 	},
 	"unknown-root": func(r *recorder) {
@@ -86,6 +150,61 @@ var _ = add(map[string]func(*recorder){
 		})
 	},
 })
+
+// beforeTraced begins a request, and runs f for the request in a trace.
+func beforeTraced(r *recorder, f func(*request)) {
+	started, traced, done := make(chan bool), make(chan bool), make(chan bool)
+	go func() {
+		x := start("GET /")
+		close(started)
+		<-traced
+		f(x)
+		x.end()
+		r.want(x)
+		close(done)
+	}()
+	<-started
+	r.trace(func() {
+		close(traced)
+		<-done
+	})
+}
+
+// handedOver ends the waits of requests that began before the trace, in a request of the trace.
+func handedOver(r *recorder) {
+	blockers, closed := r.blockers()
+	defer closed()
+	blockers = slices.DeleteFunc(blockers, func(b blocker) bool { return b.name == "sleep" })
+	var all sync.WaitGroup
+	var requests []*request
+	for i := range blockers {
+		block := blockers[i].block
+		blockers[i].block = func() {
+			block()
+			time.Sleep(2 * long)
+		}
+		requests = append(requests, blockers[i].blockIn(&all))
+	}
+	time.Sleep(long) // until all wait
+	r.trace(func() {
+		r.want(do("GET /", func() {
+			for i := range blockers {
+				blockers[i].release()
+			}
+			rest()
+		}))
+		all.Wait()
+	})
+	r.want(requests...)
+}
+
+// loadItem has a span.
+func loadItem(ctx context.Context) {
+	span := newSpan().SpanID()
+	tracelog.Start(ctx, span, "load")
+	rest()
+	tracelog.End(span, "load")
+}
 
 // loadAll has a span, whose work is done by a goroutine of a goroutine.
 func loadAll(x *request, span trace.SpanID) {

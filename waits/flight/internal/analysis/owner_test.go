@@ -31,8 +31,59 @@ var ofOwners = []fixture{
 	},
 	{
 		"worker",
-		"a worker that was created outside any request works for the request whose job it has",
+		"a worker was created outside any request, and has a job of a request: the worker is no " +
+			"goroutine of the request, and the request waits for what the worker does",
 		worked,
+	},
+	{
+		"handed-over",
+		"a request that hands a lock, a connection or a value to others has none of their goroutines",
+		func(j judge, _ *recording, got []waits.Request) {
+			for i := range got {
+				goroutines(j, &got[i], 1)
+				largest(j, &got[i], waits.Timer)
+			}
+		},
+	},
+	{
+		"within-before-trace",
+		"a request that began before the trace has the spans with notes that name its root",
+		func(j judge, r *recording, got []waits.Request) {
+			loads(j, r, got)
+			goroutines(j, &got[0], 2)
+		},
+	},
+	{
+		"task-before-trace",
+		"a request that began before the trace has the spans of its task",
+		loads,
+	},
+	{
+		"span-before-trace",
+		"a span of an unknown request is of no other request: it may be the request's own",
+		func(j judge, _ *recording, got []waits.Request) {
+			if c := largest(j, &got[0], waits.Timer); c.In != nil {
+				j.Errorf("the cause is of %+v, want the request alone", c.In)
+			}
+		},
+	},
+	{
+		"holder-before-trace",
+		"a request that began before the trace holds a mutex: its end in the trace names it",
+		func(j judge, _ *recording, got []waits.Request) {
+			in(j, by(j, largest(j, &got[0], waits.Mutex), "GET /old"), "(*index).rebuild")
+			says(j, &got[0], "waited for a mutex that GET /old held in (*index).rebuild")
+		},
+	},
+	{
+		"task-of-another",
+		"a span in a task that the program makes within a request is of the request",
+		loads,
+	},
+	{
+		"instrumented-twice",
+		"two instrumentations make two roots of one request: neither waits for the other one",
+		loads,
 	},
 	{
 		"unknown-root",
@@ -69,18 +120,11 @@ var ofOwners = []fixture{
 	},
 }
 
-// worked fails unless a worker rested for both requests, and for neither while it waited for its
-// next job.
+// worked fails unless both requests wait for the rest of the worker.
 func worked(j judge, _ *recording, got []waits.Request) {
 	for i := range got {
-		r := &got[i]
-		in(j, largest(j, r, waits.Timer).Function, "analysis_test.rest")
-		goroutines(j, r, 2)
-		interval(j, r, 1, waits.Timer)
-		if wait := find(r, 1, waits.ChannelReceive); wait != nil {
-			j.Errorf("%s: the worker waits for the next job on behalf of the request: %+v",
-				r.Name, wait)
-		}
+		in(j, largest(j, &got[i], waits.Timer).Function, "analysis_test.rest")
+		goroutines(j, &got[i], 1)
 	}
 }
 
@@ -112,7 +156,7 @@ var ofEnds = []fixture{
 			beforeTrace(j, got, map[string]waits.Kind{
 				"receive": waits.ChannelReceive, "send": waits.ChannelSend, "select": waits.ChannelReceive,
 				"mutex":     waits.Mutex,
-				"WaitGroup": waits.WaitGroup, "condition": waits.Condition, "pool": waits.ChannelReceive,
+				"WaitGroup": waits.WaitGroup, "condition": waits.Condition, "pool": waits.Pool,
 				"network": waits.Wait,
 				"sleep":   waits.Wait, "system call": waits.Syscall,
 			})
@@ -232,5 +276,14 @@ func lateNote(j judge, r *recording, got *waits.Request, rests int) {
 	}
 	if timers != rests {
 		j.Errorf("the request waits for %d timers, want %d", timers, rests)
+	}
+}
+
+// loads wants a timer in the span load of each request itself as the cause.
+func loads(j judge, _ *recording, got []waits.Request) {
+	for i := range got {
+		if c := largest(j, &got[i], waits.Timer); c.In != nil || c.Span != "load" {
+			j.Errorf("%s: the cause is in span %q of %+v, want load of the request", got[i].Name, c.Span, c.In)
+		}
 	}
 }

@@ -219,11 +219,11 @@ func TestStolen(t *testing.T) {
 
 // A panic in the decoder is an error.
 func TestPanicOfDecoder(t *testing.T) {
-	_, err := Read(panicking{}, []Root{{}}, nil, nil)
+	_, _, err := Read(panicking{}, []Root{{}}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "malformed execution trace: cause") {
 		t.Errorf("Read returns %v, want the panic as an error", err)
 	}
-	_, err = Read(unseekable{}, []Root{{}}, nil, nil)
+	_, _, err = Read(unseekable{}, []Root{{}}, nil, nil)
 	if !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("Read returns %v, want the error of Seek", err)
 	}
@@ -236,7 +236,7 @@ func TestPanicOfCaller(t *testing.T) {
 			t.Errorf("recovered %v, want the caller's panic", got)
 		}
 	}()
-	_, err := Read(strings.NewReader("go 1.26 trace\x00\x00\x00"), []Root{{}}, nil, func() { panic("stop") })
+	_, _, err := Read(strings.NewReader("go 1.26 trace\x00\x00\x00"), []Root{{}}, nil, func() { panic("stop") })
 	t.Errorf("Read returns %v, want a panic", err)
 }
 

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"iter"
+	"slices"
 	"sort"
 	"time"
 
@@ -208,7 +209,7 @@ func (p *processors) lacks(from, to xtrace.Time) (all []lack) {
 		all[i].time = min(all[i].time, left)
 		left -= all[i].time
 	}
-	return all
+	return slices.DeleteFunc(all, func(l lack) bool { return l.time == 0 })
 }
 
 // throttling returns how long a limit stopped the process between two notes. The kernel counts this

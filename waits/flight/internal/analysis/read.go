@@ -46,7 +46,7 @@ func (r Root) fit(start, end xtrace.Time) (from, to xtrace.Time) {
 
 // Read returns the requests of the wanted roots in the execution trace r, in the order of wanted.
 // Read omits a root if the trace contains no note of the root. Read reads r twice, from the
-// beginning.
+// beginning. began is the time of the first event, or zero if the trace has none.
 //
 // An error means that the trace is malformed or cut. The returned requests are valid in this case,
 // too. The field Unended marks roots without a readable end. Read cannot detect a cut in the first
@@ -58,18 +58,18 @@ func (r Root) fit(start, end xtrace.Time) (from, to xtrace.Time) {
 // Read calls pause, unless it is nil, at least once in every millisecond of its own work, so that
 // the caller can sleep in pause. A panic of pause passes through Read, to stop it.
 func Read(r io.ReadSeeker, wanted []Root, own func(function string) bool,
-	pause func()) (requests []waits.Request, err error) {
+	pause func()) (requests []waits.Request, began time.Time, err error) {
 	if len(wanted) == 0 {
-		return nil, nil
+		return nil, time.Time{}, nil
 	}
 	s := &source{r: r, caller: pause}
-	windows, err := locate(s, wanted)
+	windows, began, err := locate(s, wanted)
 	if len(windows) == 0 {
-		return nil, err
+		return nil, began, err
 	}
 	a := newAnalyzer(wanted, windows, own, s.pause)
 	// The second reading meets the errors of the first one.
 	err = s.events(a.event)
 	a.close()
-	return a.requests(), err
+	return a.requests(), began, err
 }

@@ -61,13 +61,17 @@ func TestOrderOfRoots(t *testing.T) {
 	r := load(t, releases(t)[0], "several")
 	first, second, third := r.roots[0].wanted(), r.roots[1].wanted(), r.roots[2].wanted()
 	unknown := analysis.Root{TraceID: traceID, SpanID: id(1000)}
-	got, err := analysis.Read(bytes.NewReader(r.data), []analysis.Root{third, unknown, first, second}, own, nil)
+	got, _, err := analysis.Read(bytes.NewReader(r.data), []analysis.Root{third, unknown, first, second}, own, nil)
 	if err != nil || len(got) != 3 || got[0].Name != "GET /3" || got[1].Name != "GET /1" || got[2].Name != "GET /2" {
 		t.Fatalf("Read returns %s, %v", goldenText(got), err)
 	}
-	got, err = analysis.Read(bytes.NewReader(r.data), []analysis.Root{unknown}, own, nil)
+	start := got[1].Start // of the first request
+	got, began, err := analysis.Read(bytes.NewReader(r.data), []analysis.Root{unknown}, own, nil)
 	if err != nil || len(got) != 0 {
 		t.Errorf("Read returns %d requests and %v, want none", len(got), err)
+	}
+	if took := start.Sub(began); took <= 0 || took > time.Second {
+		t.Errorf("the trace began %v before the first request, want less than 1 s", took)
 	}
 }
 
@@ -106,7 +110,7 @@ func TestReadPauses(t *testing.T) {
 		count := 0
 		events(t, r.data, func(*xtrace.Event) { count++ })
 		pauses := 0
-		if _, err := analysis.Read(bytes.NewReader(r.data), r.wanted(), own, func() { pauses++ }); err != nil {
+		if _, _, err := analysis.Read(bytes.NewReader(r.data), r.wanted(), own, func() { pauses++ }); err != nil {
 			t.Fatal(err)
 		}
 		// The trace is read twice, by bytes and by events.
@@ -122,7 +126,7 @@ func TestTruncated(t *testing.T) {
 	r := load(t, releases(t)[0], "several")
 	whole := r.results(t)
 	for _, n := range []int{0, 3, 16, 100, len(r.data) / 4, len(r.data) / 2, len(r.data) - 1} {
-		results, err := analysis.Read(bytes.NewReader(r.data[:n]), r.wanted(), own, nil)
+		results, _, err := analysis.Read(bytes.NewReader(r.data[:n]), r.wanted(), own, nil)
 		if err == nil {
 			t.Errorf("no error for %d bytes of %d", n, len(r.data))
 		}
@@ -142,7 +146,7 @@ func TestCutInLaterGeneration(t *testing.T) {
 		r := load(t, release, "generations")
 		whole, first := r.results(t), 0
 		for cut := range 50 {
-			results, _ := analysis.Read(bytes.NewReader(r.data[:cut*len(r.data)/50]), r.wanted(), own, nil)
+			results, _, _ := analysis.Read(bytes.NewReader(r.data[:cut*len(r.data)/50]), r.wanted(), own, nil)
 			if len(results) > 0 && !results[0].Unended && (len(results) == 1 || results[1].Unended) {
 				first++
 				same(t, times(&results[0]), times(&whole[0]))
@@ -171,7 +175,7 @@ func TestAnyInput(t *testing.T) {
 			}
 			wanted = append(wanted, root)
 		}
-		results, err := analysis.Read(bytes.NewReader(data), wanted, own, nil)
+		results, _, err := analysis.Read(bytes.NewReader(data), wanted, own, nil)
 		if err == nil && len(data) == len(r.data) && len(results) != len(wanted) {
 			rt.Errorf("%s: Read returns %d requests of %d", f.name, len(results), len(wanted))
 		}
@@ -198,7 +202,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte("go 1.11 trace\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		results, err := analysis.Read(bytes.NewReader(data), wanted, own, nil)
+		results, _, err := analysis.Read(bytes.NewReader(data), wanted, own, nil)
 		if err != nil && err.Error() == "" {
 			t.Error("the error has no text")
 		}

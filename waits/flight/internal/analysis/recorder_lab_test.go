@@ -64,7 +64,7 @@ const mostAttempts = 50
 
 // No scenario needs more bytes, compressed.
 const (
-	largestTrace  = 8 << 10
+	largestTrace  = 16 << 10
 	largestGolden = 32 << 10
 )
 
@@ -222,12 +222,13 @@ func newSpan() trace.SpanContext {
 
 // A request is a root of a scenario.
 type request struct {
-	ctx   context.Context
-	span  trace.SpanContext
-	name  string
-	task  *rt.Task
-	began time.Time
-	took  time.Duration
+	ctx    context.Context
+	span   trace.SpanContext
+	parent trace.SpanID
+	name   string
+	task   *rt.Task
+	began  time.Time
+	took   time.Duration
 }
 
 // start begins a request on this goroutine. As a tracer does, it reads the clock before it makes
@@ -241,7 +242,7 @@ func startAfter(name string, pause func()) *request {
 
 // startCalled begins a request that a span has sent.
 func startCalled(name string, parent trace.SpanID, pause func()) *request {
-	r := &request{span: newSpan(), name: name, began: time.Now()}
+	r := &request{span: newSpan(), parent: parent, name: name, began: time.Now()}
 	pause()
 	r.ctx, r.task = rt.NewTask(context.Background(), "request")
 	tracelog.Root(r.ctx, r.span, parent, name)
@@ -254,7 +255,7 @@ func (r *request) end() { r.endAfter(func() {}) }
 func (r *request) endAfter(pause func()) {
 	r.took = time.Since(r.began)
 	pause()
-	tracelog.End(r.span.SpanID(), r.name)
+	tracelog.RootEnd(r.ctx, r.span, r.parent, r.name)
 	r.task.End()
 }
 

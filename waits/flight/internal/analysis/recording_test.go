@@ -64,7 +64,7 @@ func (r *recording) results(j judge) []waits.Request {
 // read returns the results of these roots, and checks what is true for each one.
 func (r *recording) read(j judge, wanted ...analysis.Root) []waits.Request {
 	j.Helper()
-	results, err := analysis.Read(bytes.NewReader(r.data), wanted, own, nil)
+	results, _, err := analysis.Read(bytes.NewReader(r.data), wanted, own, nil)
 	if err != nil {
 		j.Fatalf("Read: %v", err)
 	}

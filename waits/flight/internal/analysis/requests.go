@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	xtrace "golang.org/x/exp/trace"
@@ -145,7 +146,7 @@ func byKind(group []waits.Interval) []waits.Interval {
 func (b *builder) workPieces(g *goroutine) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for p := range b.pieces(g, b.from, b.to, false) {
-			if p.span != nil && p.span.root == b.root && !yield(p) {
+			if p.span != nil && p.span.root.within(b.root) && !yield(p) {
 				return
 			}
 		}
@@ -159,7 +160,7 @@ func (b *builder) findHandover() {
 	server := b.root.server
 	first, end := server.segments(max(b.from, b.root.start), b.to)
 	for i := first; i < end && b.root.endedOn != nil && b.root.endedOn != server; i++ {
-		if s := b.stored[server.records[i].span]; s != nil && s.root != b.root {
+		if s := b.stored[server.records[i].span]; s != nil && !s.root.within(b.root) {
 			b.handover = max(b.from, server.records[i].start)
 			return
 		}
@@ -196,7 +197,7 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 	if p.activity != executingNote || p.kind == waits.StopTheWorld {
 		i.Stack = b.stacks.frames(p.stack)
 	}
-	if p.span != nil && p.span.root == b.root {
+	if p.span != nil && p.span.root.within(b.root) {
 		i.SpanID = p.span.id
 	}
 	switch {
@@ -211,31 +212,46 @@ func (b *builder) interval(g *goroutine, p piece) waits.Interval {
 		}
 	case p.activity == waitingNetwork && p.wake != nil && b.stacks.pollsNetwork(p.wake.stack):
 	case p.wake != nil && p.wake.by != nil:
-		i.By = b.party(p.wake)
+		i.By = b.party(p.wake, p.end)
 	}
 	return i
 }
 
-func (b *builder) party(w *wake) *waits.Party {
+// party describes the goroutine that ended a wait at a time.
+func (b *builder) party(w *wake, at xtrace.Time) *waits.Party {
 	p := &waits.Party{Goroutine: uint64(w.by.id)}
 	p.Stack = b.stacks.frames(w.stack)
 	p.Function = partyFunction(b.stacks.get(w.stack).site, p.Stack)
-	setRequest(p, w.span)
+	b.setRequest(p, cmp.Or(w.span, w.by.served(at)))
 	return p
 }
 
 // partyFunction returns the function of a party. "perfline" stands for all functions of a goroutine
-// that perfline has started.
+// that perfline has started. A goroutine that ends a context has the function of package context.
 func partyFunction(s site, stack []waits.Frame) string {
-	if n := len(stack); s.function == "" && n > 0 && waiting.Perfline(stack[n-1].Function) {
-		return "perfline"
+	if s.function != "" || len(stack) == 0 {
+		return s.function
 	}
-	return s.function
+	switch first := stack[len(stack)-1].Function; {
+	case waiting.Perfline(first):
+		return "perfline"
+	case ofContext(first):
+		return first
+	default:
+		return ""
+	}
 }
 
-func setRequest(p *waits.Party, s *span) {
-	if s != nil {
-		p.Request, p.TraceID, p.RootID = s.root.name, s.root.traceID, s.root.id
+// ofContext reports whether a function belongs to package context.
+func ofContext(function string) bool { return strings.HasPrefix(function, "context.") }
+
+func (b *builder) setRequest(p *waits.Party, s *span) {
+	switch {
+	case s == nil:
+	case s.root.within(b.root):
+		b.root.identify(p)
+	default:
+		s.root.request().identify(p)
 	}
 }
 
@@ -257,7 +273,7 @@ func (b *builder) holderParty(h holder) *waits.Party {
 			p.Stack = frames
 			p.Function = cmp.Or(b.stacks.site(frames).function, p.Function)
 		}
-		setRequest(p, b.stored[h.by.records[i].span])
+		b.setRequest(p, b.segment(h.by, i).span)
 	}
 	return p
 }

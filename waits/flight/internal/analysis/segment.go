@@ -91,6 +91,9 @@ func (a *analyzer) segment(g *goroutine, i int) segment {
 	s := segment{
 		start: r.start, end: r.end, activity: r.activity, stack: r.stack, span: a.stored[r.span],
 	}
+	if s.span == nil {
+		s.span = g.served(r.start)
+	}
 	if r.wake > 0 {
 		s.wake = a.wakes.at(int(r.wake))
 	}
@@ -130,6 +133,9 @@ func (s *segment) kind(stacks *stacks) waits.Kind {
 	case runnable:
 		return waits.Runnable
 	case inSyscall:
+		if stacks.callsC(s.stack) {
+			return waits.CCode
+		}
 		return waits.Syscall
 	case waitingNetwork:
 		return stacks.pollKind(s.stack)
@@ -141,8 +147,8 @@ func (s *segment) kind(stacks *stacks) waits.Kind {
 		return waits.Condition
 	case waitingReceive, waitingSelect:
 		switch class := stacks.get(s.stack).wait; {
-		case class == waits.Pool:
-			return class
+		case class == waits.Pool, s.stack == 0 && s.wake != nil && stacks.handsOver(s.wake.stack):
+			return waits.Pool
 		case timer:
 			return waits.Timer
 		case s.activity == waitingSelect:

@@ -63,16 +63,42 @@ func (s *stacks) isOwn(function string) bool {
 	return own
 }
 
-// site returns the site of a stack. The zero site stands for a stack of the standard library.
+// The ranks of functions, in the order of preference for names of sites.
+const (
+	ofLibrary = iota
+	unnamed   // a function literal of a package variable
+	named
+)
+
+func (s *stacks) rank(function string) int {
+	switch {
+	case !s.isOwn(function):
+		return ofLibrary
+	case waiting.IsUnnamed(function):
+		return unnamed
+	default:
+		return named
+	}
+}
+
+// site returns the site of a stack. The zero site stands for a stack of the standard library. A
+// function literal of a package variable gives way to its caller.
 func (s *stacks) site(frames []waits.Frame) site {
+	var literal site
 	innermost, outermost := "", ""
 	for i := range frames {
-		switch name := frames[i].Function; {
-		case s.isOwn(name):
-			return site{name, outermost, true}
-		case !waiting.Standard(name):
-			innermost, outermost = cmp.Or(innermost, name), name
+		f := &frames[i]
+		switch rank := s.rank(f.Function); {
+		case rank == named:
+			return site{f.Function, outermost, true}
+		case rank == unnamed && !literal.own:
+			literal = site{waiting.Name(f), outermost, true}
+		case rank == ofLibrary && !waiting.Standard(f.Function):
+			innermost, outermost = cmp.Or(innermost, waiting.Name(f)), f.Function
 		}
+	}
+	if literal.own {
+		return literal
 	}
 	return site{function: innermost}
 }
@@ -123,6 +149,12 @@ func (s *stacks) pollKind(stack stackID) waits.Kind {
 		return waits.Wait
 	}
 	return waits.Network
+}
+
+// callsC reports whether the goroutine is in C code.
+func (s *stacks) callsC(stack stackID) bool {
+	frames := s.frames(stack)
+	return len(frames) > 0 && waiting.IsCgo(frames[0].Function)
 }
 
 // commonCalls returns the calls of both stacks, which enclose all calls in between.
@@ -184,7 +216,6 @@ var blockRules = []rule{
 // wakeRules find the activity of a goroutine by the stack of the goroutine that ended its wait.
 var wakeRules = []rule{
 	{"runtime.chansend", waitingReceive},
-	{"runtime.closechan", waitingReceive},
 	{"runtime.selectgo", waitingReceive},
 	{"runtime.chanrecv", waitingSend},
 	{"sync.(*Cond)", waitingCondition},
@@ -223,9 +254,25 @@ func (s *stacks) isCollector(stack stackID) bool {
 	return slices.Contains(collectors, frames[len(frames)-1].Function)
 }
 
+// closes reports whether the goroutine ended a wait for a channel by closing the channel, as a
+// context or the end of a pool does. Stacks of other operations begin in the runtime.
+func (s *stacks) closes(stack stackID) bool {
+	frames := s.frames(stack)
+	return len(frames) > 0 && !strings.HasPrefix(frames[0].Function, "runtime.")
+}
+
+// handsOver reports whether the goroutine returned a connection to a pool of database/sql.
+func (s *stacks) handsOver(stack stackID) bool {
+	return s.calls(stack, "database/sql.(*DB).putConnDBLocked")
+}
+
 // opensConnection reports whether the goroutine opens a connection for a pool of database/sql.
 func (s *stacks) opensConnection(stack stackID) bool {
+	return s.calls(stack, "database/sql.(*DB).openNewConnection")
+}
+
+func (s *stacks) calls(stack stackID, function string) bool {
 	return slices.ContainsFunc(s.frames(stack), func(f waits.Frame) bool {
-		return f.Function == "database/sql.(*DB).openNewConnection"
+		return f.Function == function
 	})
 }

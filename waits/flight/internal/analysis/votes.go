@@ -68,7 +68,7 @@ func (c calls) heaviest(s *stacks) site {
 	if onlyExact {
 		all = exact
 	}
-	during, own := votes[string]{}, false
+	during, best := votes[string]{}, ofLibrary
 	for k, call := range c {
 		if onlyExact && !k.exact {
 			continue
@@ -77,8 +77,9 @@ func (c calls) heaviest(s *stacks) site {
 		for _, f := range call.frames {
 			if !counted[f.Function] && !waiting.Standard(f.Function) {
 				counted[f.Function] = true
-				during[f.Function] += call.duration
-				own = own || during[f.Function] > all/2 && s.isOwn(f.Function)
+				if during[f.Function] += call.duration; during[f.Function] > all/2 {
+					best = max(best, s.rank(f.Function))
+				}
 			}
 		}
 	}
@@ -93,13 +94,13 @@ func (c calls) heaviest(s *stacks) site {
 			case waiting.Standard(f.Function):
 				continue
 			case during[f.Function] <= all/2:
-			case !own || s.isOwn(f.Function):
-				end.function = f.Function
+			case s.rank(f.Function) == best:
+				end.function = waiting.Name(&f)
 			}
 			if end.function != "" {
 				break
 			}
-			if own && !s.isOwn(f.Function) {
+			if best > ofLibrary && !s.isOwn(f.Function) {
 				end.via = f.Function
 			}
 		}
@@ -112,7 +113,7 @@ func (c calls) heaviest(s *stacks) site {
 		vias[end.function][end.via] += call.duration
 	}
 	function := ends.winner(cmp.Compare[string])
-	return site{function, vias[function].winner(cmp.Compare[string]), own}
+	return site{function, vias[function].winner(cmp.Compare[string]), best > ofLibrary}
 }
 
 func compareSites(a, b site) int {
@@ -123,7 +124,7 @@ func (c *cause) result(r *root, s *stacks) waits.Cause {
 	result := waits.Cause{Kind: c.key.kind, Limit: c.limit, Duration: c.duration}
 	if c.in.root != nil {
 		result.In = &waits.Party{Goroutine: uint64(c.in.by.id)}
-		setRequest(result.In, c.in.root.span)
+		c.in.root.identify(result.In)
 	}
 	byID := func(a, b trace.SpanID) int { return slices.Compare(a[:], b[:]) }
 	result.SpanID = c.spans.winner(byID)

@@ -3,6 +3,7 @@
 package analysis_test
 
 import (
+	"context"
 	"iter"
 	"sync"
 	"time"
@@ -51,6 +52,24 @@ var _ = add(map[string]func(*recorder){
 			}))
 		})
 	},
+	"deadline": func(r *recorder) {
+		r.trace(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), long)
+			defer cancel()
+			r.want(do("GET /", func() { awaitAny(ctx, nil) }))
+		})
+	},
+	"deadline-afterwards": func(r *recorder) {
+		r.trace(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), long)
+			defer cancel()
+			r.want(do("GET /", func() {
+				ended := make(chan int)
+				context.AfterFunc(ctx, func() { close(ended) })
+				awaitAny(context.Background(), ended)
+			}))
+		})
+	},
 	"condition": func(r *recorder) {
 		r.trace(func() {
 			c := sync.NewCond(&sync.Mutex{})
@@ -61,6 +80,16 @@ var _ = add(map[string]func(*recorder){
 				c.L.Unlock()
 			}()
 			r.want(do("GET /", func() { await(c) }))
+		})
+	},
+	"channel-closed": func(r *recorder) {
+		r.trace(func() {
+			c := make(chan int)
+			go do("GET /feed", func() { shut(c) })
+			r.want(do("GET /", func() {
+				defer func() { _ = recover() }() // of the send
+				send(c)
+			}))
 		})
 	},
 	"coroutine": func(r *recorder) {
@@ -104,6 +133,16 @@ func fanOut() {
 	children.Wait()
 }
 
+// awaitAny waits for the end of the context or for the channel.
+//
+//go:noinline
+func awaitAny(ctx context.Context, c <-chan int) {
+	select {
+	case <-ctx.Done():
+	case <-c:
+	}
+}
+
 //go:noinline
 func receive(c <-chan int) { <-c }
 
@@ -114,6 +153,12 @@ func send(c chan<- int) { c <- 1 }
 func drain(c <-chan int) {
 	time.Sleep(long)
 	<-c
+}
+
+//go:noinline
+func shut(c chan int) {
+	time.Sleep(long)
+	close(c)
 }
 
 //go:noinline

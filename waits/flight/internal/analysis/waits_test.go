@@ -38,6 +38,14 @@ var ofWaits = []fixture{
 		},
 	},
 	{
+		"channel-closed",
+		"a request sends to a channel that another request closes",
+		func(j judge, _ *recording, got []waits.Request) {
+			in(j, by(j, largest(j, &got[0], waits.ChannelSend), "GET /feed"), "analysis_test.shut")
+			says(j, &got[0], "waited to send to a channel that GET /feed closed in analysis_test.shut")
+		},
+	},
+	{
 		"select",
 		"a request waits in a select statement for a goroutine that sleeps in rest",
 		func(j judge, _ *recording, got []waits.Request) {
@@ -58,6 +66,25 @@ var ofWaits = []fixture{
 		"a function of time.AfterFunc is called by a goroutine that no goroutine created",
 		func(j judge, _ *recording, got []waits.Request) {
 			in(j, largest(j, &got[0], waits.Timer).Function, "analysis_test.receive")
+		},
+	},
+	{
+		"deadline",
+		"the deadline of a context ends a wait in a select statement",
+		func(j judge, _ *recording, got []waits.Request) {
+			c := largest(j, &got[0], waits.Timer)
+			in(j, c.Function, "analysis_test.awaitAny")
+			says(j, &got[0], "waited until the deadline of its context in analysis_test.awaitAny")
+			if wait := interval(j, &got[0], 0, waits.Select); wait.By == nil || wait.By.Function != c.By.Function {
+				j.Errorf("the wait is %+v, want one that %+v ended", wait, c.By)
+			}
+		},
+	},
+	{
+		"deadline-afterwards",
+		"the function of context.AfterFunc ends a wait, after the deadline of a context",
+		func(j judge, _ *recording, got []waits.Request) {
+			says(j, &got[0], "waited until the deadline of its context in analysis_test.awaitAny")
 		},
 	},
 	{
@@ -121,6 +148,14 @@ var ofLocks = []fixture{
 		},
 	},
 	{
+		"mutex-unlocked-by-timer",
+		"a function of package sync unlocks a mutex: the functions that waited are named",
+		func(j judge, _ *recording, got []waits.Request) {
+			says(j, &got[0], "waited for a mutex in (*index).lookUp")
+			says(j, &got[0], "waited for a mutex in (*index).add")
+		},
+	},
+	{
 		"mutex-passed-on",
 		"several goroutines hold a mutex in turn: the one that holds it for long is named, " +
 			"and not the last one",
@@ -138,6 +173,16 @@ var ofLocks = []fixture{
 			c := largest(j, &got[0], waits.Pool)
 			in(j, c.Function, "analysis_test.query")
 			in(j, by(j, c, "GET /report"), "analysis_test.query")
+		},
+	},
+	{
+		"pool-canceled",
+		"a context ends the wait for a connection: the goroutine that cancels the context held none",
+		func(j judge, _ *recording, got []waits.Request) {
+			if c := largest(j, &got[0], waits.Pool); c.By != nil {
+				j.Errorf("the holder is %+v, want none", c.By)
+			}
+			says(j, &got[0], "waited for a database connection in analysis_test.connect")
 		},
 	},
 	{

@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	xtrace "golang.org/x/exp/trace"
@@ -13,17 +14,23 @@ import (
 // A window is a time of the trace in which a wanted request runs.
 type window struct{ start, end xtrace.Time }
 
-// locate returns the windows of the wanted roots, in order and disjoint.
-func locate(s *source, wanted []Root) ([]window, error) {
+// locate returns the windows of the wanted roots, in order and disjoint. began is the begin of the
+// trace.
+func locate(s *source, wanted []Root) (windows []window, began time.Time, err error) {
 	found := make(map[trace.SpanID]*window, len(wanted))
 	for _, root := range wanted {
 		found[root.SpanID] = nil
 	}
 	first, last := xtrace.Time(0), xtrace.Time(0)
-	err := s.events(func(event *xtrace.Event) {
+	err = s.events(func(event *xtrace.Event) {
 		last = event.Time()
 		if first == 0 {
 			first = last
+		}
+		if event.Kind() == xtrace.EventSync && began.IsZero() {
+			if clock := event.Sync().ClockSnapshot; clock != nil {
+				began = clock.Wall.Add(first.Sub(clock.Trace))
+			}
 		}
 		if event.Kind() != xtrace.EventLog {
 			return
@@ -48,7 +55,6 @@ func locate(s *source, wanted []Root) ([]window, error) {
 		default:
 		}
 	})
-	var windows []window
 	for _, root := range wanted {
 		w := found[root.SpanID]
 		if w == nil {
@@ -60,7 +66,7 @@ func locate(s *source, wanted []Root) ([]window, error) {
 		from, _ := root.fit(w.start, w.end)
 		windows = append(windows, window{from, w.end})
 	}
-	return union(windows), err
+	return union(windows), began, err
 }
 
 func union(windows []window) []window {
