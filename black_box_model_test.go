@@ -411,11 +411,7 @@ func (w *world) compareEntries(q *servedRequest, r *mirror.Request) {
 			got = append(got, e.Name)
 		}
 	}
-	most := cells
-	if r.Ended {
-		most-- // the end has a cell
-	}
-	want, opens := q.entries[max(0, len(q.entries)-most):], []string{}
+	want, opens := q.entries[max(0, len(q.entries)-cells):], []string{}
 	for _, p := range q.open {
 		opens = append(opens, p.name)
 	}
@@ -451,17 +447,16 @@ func (w *world) merge(spans []*tracepb.Span) {
 	for _, q := range w.all {
 		open := q.sampled || w.native() // what a backend gets of an open request
 		has := func(key string) bool { return ids[key]+names[key] > 0 }
-		waits := !q.ended || time.Since(q.at) <= delay
-		room := len(q.entries) - cells // older entries may be missing
-		if q.ended {
-			room++
+		room := 0
+		if !q.ended {
+			room = len(q.entries) - cells // older entries may be missing
 		}
 		for key, at := range q.recorded {
 			must := q.exported() || !q.ended && open
 			switch {
 			case has(key) && !must:
 				w.t.Errorf("the backend has %s of the request %+v", key, q)
-			case !has(key) && must && (!waits || at >= room):
+			case !has(key) && must && at >= room:
 				w.t.Errorf("the backend lacks %s of the request %s %s, ended %t: %q", key, q.kind, q.root.SpanID(), q.ended, q.entries)
 			}
 		}
@@ -474,7 +469,7 @@ func (w *world) merge(spans []*tracepb.Span) {
 			}
 		}
 		for id := range q.late {
-			if !waits && q.sampled && !has(id) {
+			if q.sampled && !has(id) {
 				w.t.Errorf("the backend lacks the late span %s of %+v", id, q)
 			}
 		}

@@ -89,7 +89,7 @@ func TestMirrorsEachEntryOnce(t *testing.T) {
 			t.Fatalf("%d requests", len(got))
 		}
 		for i, q := range got {
-			if q.Trace != mirror.TraceID(root.TraceID()) || q.Span != mirror.SpanID(root.SpanID()) || q.Route != "/items/{id}" || q.Attributes != "url.path=/items/5" || q.LeftOut > 0 || q.Flags != mirror.Sampled {
+			if q.Trace != mirror.TraceID(root.TraceID()) || q.Span != mirror.SpanID(root.SpanID()) || q.Route != "/items/{id}" || !slices.Equal(q.Attributes, []mirror.Attribute{{Key: "url.path", Value: "/items/5"}}) || q.LeftOut > 0 || q.Flags != mirror.Sampled {
 				t.Errorf("the request is %+v", q)
 			}
 			want := []string{"mark", "measure", "failed", "inner mark", "child", "started", "open"}
@@ -169,4 +169,27 @@ func TestMirrorsConcurrently(t *testing.T) {
 			t.Errorf("left are %+v", left)
 		}
 	})
+}
+
+// Long requests have most slots. The requests that end give theirs back at once, so that each later one has a slot, too.
+func TestScarceSlots(t *testing.T) {
+	const slots, long, requests = 8, 7, 100
+	tl := quietTimeline()
+	tp := ownProvider(t, tl, sdktrace.AlwaysSample())
+	mem := mirrored(t, tl, slots)
+	h := bridgehttp.Server{TracerProvider: tp, Timeline: tl}.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for range long {
+		_, span := tp.Tracer("t").Start(t.Context(), "long")
+		defer span.End()
+	}
+	for range requests {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://shop.example/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.ServeHTTP(quietWriter{newHTTP1(newPlainWriter())}, r)
+	}
+	if n := mirror.LeftOutIn(mem, slots, 0); n > 0 {
+		t.Errorf("%d of %d requests had no slot beside %d long ones", n, requests, long)
+	}
 }

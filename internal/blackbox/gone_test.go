@@ -360,7 +360,7 @@ func write(program, slots, spool, item []byte) {
 		switch kind := mirror.Kind(one() % 8); kind {
 		case 0:
 			s.Route(string(next(int(one()))))
-		case mirror.Root:
+		case 5:
 			s.End(number(), mirror.Flags(one()))
 		case 6:
 			s.EndSpan(mirror.SpanID{one()})

@@ -55,7 +55,7 @@ func openRequest(n int, name, route string, before time.Duration) mirror.Request
 }
 
 // add adds an entry some time before the death.
-func add(r *mirror.Request, k mirror.Kind, name string, before, took time.Duration, attributes string) {
+func add(r *mirror.Request, k mirror.Kind, name string, before, took time.Duration, attributes ...mirror.Attribute) {
 	n := byte(len(r.Entries) + 1)
 	r.Entries = append(r.Entries, mirror.Recorded{Attributes: attributes, Entry: mirror.Entry{
 		Kind: k, Span: mirror.SpanID{n, 0xef, r.Span[1], r.Span[2]}, Parent: r.Span, Start: 2*time.Hour - before, Duration: took, Name: name,
@@ -80,20 +80,20 @@ func TestReport(t *testing.T) {
 	d.Items = []mirror.Item{{Spans: 7}}
 	for i := range 14 {
 		r := openRequest(i, "GET", "/items/{id}", time.Duration(1500-i)*time.Millisecond)
-		r.Attributes = fmt.Sprintf("url.path=/items/%d", i)
-		add(&r, mirror.Open, "SELECT stock", 40*time.Millisecond, 0, "")
+		r.Attributes = []mirror.Attribute{{Key: "url.path", Value: fmt.Sprintf("/items/%d", i)}}
+		add(&r, mirror.Open, "SELECT stock", 40*time.Millisecond, 0)
 		d.Open = append(d.Open, r)
 	}
 	crashed := openRequest(100, "POST", "/cart/{id}", 300*time.Millisecond)
 	crashed.Goroutine = d.Crash.Creator
 	crashed.LeftOut = 4
-	add(&crashed, mirror.Mark, "cache.miss", 290*time.Millisecond, 0, "key=cart:7")
+	add(&crashed, mirror.Mark, "cache.miss", 290*time.Millisecond, 0, mirror.Attribute{Key: "key", Value: "cart:7"})
 	for i := range 3 {
-		add(&crashed, mirror.Span, "SELECT price", time.Duration(280-20*i)*time.Millisecond, 12*time.Millisecond, "rows=1")
+		add(&crashed, mirror.Span, "SELECT price", time.Duration(280-20*i)*time.Millisecond, 12*time.Millisecond, mirror.Attribute{Key: "rows", Value: int64(1)})
 	}
-	add(&crashed, mirror.Measure, "render", 200*time.Millisecond, 30*time.Millisecond, "")
-	add(&crashed, mirror.Open, "SELECT price", 190*time.Millisecond, 0, "")
-	add(&crashed, mirror.Open, "total", 150*time.Millisecond, 0, "")
+	add(&crashed, mirror.Measure, "render", 200*time.Millisecond, 30*time.Millisecond)
+	add(&crashed, mirror.Open, "SELECT price", 190*time.Millisecond, 0)
+	add(&crashed, mirror.Open, "total", 150*time.Millisecond, 0)
 	d.Open = append(d.Open, crashed)
 	text := textOfReport(t, d.Report())
 	golden(t, "report.txt", text)
@@ -110,7 +110,7 @@ func TestReportOfMany(t *testing.T) {
 	d := newDeath(t)
 	for i := range 5000 {
 		r := openRequest(i, fmt.Sprintf("GET /%d\x1b[2J\n\u202e%s", i, strings.Repeat("x", 60)), "", time.Duration(5000-i)*time.Millisecond)
-		add(&r, mirror.Open, "\nfatal error: none", time.Second, 0, "")
+		add(&r, mirror.Open, "\nfatal error: none", time.Second, 0)
 		d.Open = append(d.Open, r)
 	}
 	r := d.Report()

@@ -2,7 +2,6 @@ package blackbox
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -241,48 +240,29 @@ func pathOf(r *mirror.Request) string {
 	if strings.ContainsAny(name, " /") {
 		return name
 	}
-	for _, a := range attributesOf(r.Attributes) {
-		if a.Key == semconv.URLPathKey {
-			return name + " " + a.Value.AsString()
+	for _, a := range r.Attributes {
+		if path, ok := a.Value.(string); ok && a.Key == string(semconv.URLPathKey) {
+			return name + " " + path
 		}
 	}
 	return name
 }
 
-// attributesOf returns the attributes in a text of package mirror. The last value may be cut.
-func attributesOf(text string) (all []attribute.KeyValue) {
-	for text != "" {
-		key, rest, ok := strings.Cut(text, "=")
-		if !ok {
-			break
+// attributesOf converts attributes of package mirror.
+func attributesOf(list []mirror.Attribute) (all []attribute.KeyValue) {
+	for _, a := range list {
+		kv := attribute.KeyValue{Key: attribute.Key(a.Key)}
+		switch v := a.Value.(type) {
+		case string:
+			kv.Value = attribute.StringValue(v)
+		case int64:
+			kv.Value = attribute.Int64Value(v)
+		case float64:
+			kv.Value = attribute.Float64Value(v)
+		case bool:
+			kv.Value = attribute.BoolValue(v)
 		}
-		var value string
-		if strings.HasPrefix(rest, `"`) {
-			quoted, err := strconv.QuotedPrefix(rest)
-			if err != nil { // cut
-				value, text = rest[1:], ""
-			} else {
-				value, _ = strconv.Unquote(quoted)
-				text = strings.TrimPrefix(rest[len(quoted):], " ")
-			}
-			all = append(all, attribute.String(key, value))
-			continue
-		}
-		value, text, _ = strings.Cut(rest, " ")
-		n, err := strconv.ParseInt(value, 10, 64)
-		f, err2 := strconv.ParseFloat(value, 64)
-		switch {
-		case value == "true", value == "false":
-			all = append(all, attribute.Bool(key, value == "true"))
-		case value == "" || value[0] > '9': // a text that is a number has quotes
-			all = append(all, attribute.String(key, value))
-		case err == nil:
-			all = append(all, attribute.Int64(key, n))
-		case err2 == nil:
-			all = append(all, attribute.Float64(key, f))
-		default:
-			all = append(all, attribute.String(key, value))
-		}
+		all = append(all, kv)
 	}
 	return all
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -103,30 +102,5 @@ func TestEndedByPanic(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%+v: open %q, want %q", c.crash, got, c.want)
 		}
-	}
-}
-
-// The types of attributes survive as text: a text that looks like a number stays a text.
-func TestAttributeTypes(t *testing.T) {
-	mem := make([]byte, mirror.LargeSlot+mirror.RegionTail)
-	s := mirror.NewRegion(mirror.NewMemory(mem, func(err error) { t.Error(err) }), 0, 1, 0, nobody, func() {}).Take()
-	a := s.Attributes()
-	for key, text := range map[string]string{"number": "17", "minus": "-1", "bool": "true", "empty": "", "word": "x", "float": "+0.5", "spaces": "a b"} {
-		a.Text(key, text)
-	}
-	s.Begin(&mirror.Head{Name: "text"})
-	for _, kv := range attributesOf(mirror.Requests(mem, 1, 0)[0].Attributes) {
-		if kv.Value.Type() != attribute.STRING {
-			t.Errorf("%s is %s", kv.Key, kv.Value.Type())
-		}
-	}
-	a = s.Attributes()
-	a.Int("int", -17)
-	a.Float("float", 0.5)
-	a.Bool("bool", true)
-	s.Begin(&mirror.Head{Name: "numbers"})
-	want := []attribute.KeyValue{attribute.Int("int", -17), attribute.Float64("float", 0.5), attribute.Bool("bool", true)}
-	if got := attributesOf(mirror.Requests(mem, 1, 0)[0].Attributes); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }

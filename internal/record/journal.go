@@ -168,7 +168,8 @@ type Finished struct {
 	unit     *Unit // nil for a span without a unit
 	receiver Receiver
 	open     bool   // the unit has not ended
-	mirrored uint32 // entries in the unit's slot so far, with the unit's end; 0 without a slot
+	mirrored bool   // the unit has a slot
+	written  uint32 // entries in the slot so far
 	shard    *unitShard
 	ended    time.Duration // the time of retire, for the order of hand-overs
 	anchor   time.Time     // the wall-clock time of the root's origin

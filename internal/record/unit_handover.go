@@ -220,7 +220,7 @@ func (u *Unit) handOver(why cause) {
 	j.part = Finished{journal: j, unit: u, receiver: u.receiver, open: !u.hasEnded(),
 		anchor: u.anchor(j.latest)}
 	if u.mirror != nil {
-		j.part.mirrored = u.mirror.Written()
+		j.part.mirrored, j.part.written = true, u.mirror.Written()
 	}
 	h := u.shard
 	if j.finished == 0 && !u.hasMarks(j) { // nothing for the receiver

@@ -11,10 +11,6 @@ import (
 // the region until its hand-over. The slot has what the unit has done so far. The unit's mu guards
 // the slot.
 
-// maxSpareSlots is the number of slots that a shard keeps for its next units, so that units on
-// different processors rarely share a lock.
-const maxSpareSlots = 4
-
 // ClaimMirror reports whether the caller may call SetMirror. Only one black box at a time may have
 // the units of a process timeline.
 func (t *Timeline) ClaimMirror() bool { return !t.root.units.mirrorClaimed.Swap(true) }
@@ -149,6 +145,13 @@ func (u *Unit) mirrorHanded(n uint32) {
 	}
 }
 
+// mirrorLacks reports whether the black box lacks a part of what u, which has ended, hands over, or
+// needs the slot. u is nil for a span without a unit; else u.mu is held.
+func (h *unitShard) mirrorLacks(u *Unit) bool {
+	r := h.units.mirror.Load()
+	return r != nil && (u == nil || u.mirror == nil || !u.mirror.Whole() || r.Scarce())
+}
+
 // freeMirror returns the slot of a unit that has ended. u.mu is held.
 func (u *Unit) freeMirror() {
 	if s := u.mirror; s != nil {
@@ -164,7 +167,7 @@ func (h *unitShard) takeSlot(r *mirror.Region) *mirror.Slot {
 	for n := len(h.slots); n > 0; n-- {
 		s := h.slots[n-1]
 		h.slots[n-1], h.slots = nil, h.slots[:n-1]
-		if s.Of(r) { // and not of a former region
+		if s.Region() == r { // and not a former one
 			return s
 		}
 	}
@@ -174,8 +177,8 @@ func (h *unitShard) takeSlot(r *mirror.Region) *mirror.Slot {
 func (h *unitShard) putSlot(s *mirror.Slot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.slots) < maxSpareSlots {
-		h.slots = append(h.slots, s)
+	if len(h.slots) < s.Spare(len(h.units.shards.parts)) {
+		h.slots = append(h.slots, s) // units on different processors rarely share a lock
 	} else {
 		s.Put()
 	}

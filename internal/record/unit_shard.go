@@ -184,14 +184,14 @@ func (h *unitShard) begin(u *Unit, j *journal, why cause) (turn int) {
 }
 
 // retire queues j, the former journal of u, for a hand-over. retire returns the length of the
-// queue, and whether the queue can wait: there is room, and no mirror whose spans wait for too
-// long. u is nil for a span without a unit; else u.mu is held.
+// queue, and whether the queue can wait: there is room, and the black box can wait, too. u is
+// nil for a span without a unit; else u.mu is held.
 func (h *unitShard) retire(u *Unit, j *journal) (waiting int, canWait bool) {
 	if u != nil {
 		split(u, j)
 		h.decide(j)
 	}
-	canWait = h.cover(j, j.size, false)
+	canWait = h.cover(j, j.size, false) && !h.mirrorLacks(u)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if u != nil {
@@ -199,9 +199,6 @@ func (h *unitShard) retire(u *Unit, j *journal) (waiting int, canWait bool) {
 	}
 	j.part.shard, j.part.ended = h, time.Since(h.units.start)
 	h.ended = append(h.ended, &j.part)
-	if j.part.ended-h.ended[0].ended > mirroredDelay && h.units.mirror.Load() != nil {
-		canWait = false
-	}
 	return len(h.ended), canWait
 }
 
@@ -303,9 +300,9 @@ func handOver(parts []*Finished) {
 		for _, f := range parts {
 			f.shard.giveBack(f.journal)
 			switch u := f.unit; {
-			case f.mirrored == 0:
+			case !f.mirrored:
 			case f.open:
-				u.mirrorHanded(f.mirrored)
+				u.mirrorHanded(f.written)
 			default:
 				u.mu.Lock()
 				u.freeMirror()

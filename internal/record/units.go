@@ -97,11 +97,6 @@ const (
 	maxBatch   = 64                     // parts of a hand-over; so many retired journals start one
 	maxBacklog = 8 * maxBatch           // at more, the goroutine that ends a unit hands over
 	maxDelay   = 100 * time.Millisecond // of a retired journal
-
-	// mirroredDelay is the delay with a black box, which has whole spans only after the hand-over.
-	// The next goroutine that ends a unit hands over. A timer of 5 ms would take more time than the
-	// hand-overs; without a next unit, the slots have the spans until maxDelay.
-	mirroredDelay = 5 * time.Millisecond
 )
 
 // onEndedTimer hands over the retired journals on the timer's goroutine.

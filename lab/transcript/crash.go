@@ -23,6 +23,7 @@ type till struct {
 	url   string
 	cmd   *exec.Cmd
 	input io.Closer
+	log   bytes.Buffer // complete after stop
 }
 
 // buildTill builds the service into a directory. Its binary has no paths of this machine.
@@ -43,6 +44,7 @@ func startTill(ctx context.Context, program, boxes string) (*till, error) {
 			t.cmd.Env = append(t.cmd.Env, v)
 		}
 	}
+	t.cmd.Stderr = &t.log
 	output, err := t.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -88,31 +90,63 @@ func (t *till) crash(ctx context.Context) error {
 	return nil
 }
 
+// readReport returns the report of the black box in a directory, as the command blackbox prints it,
+// up to the first goroutine in the last words of the Go runtime.
+func readReport(ctx context.Context, dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.blackbox"))
+	if err != nil || len(files) != 1 {
+		return "", errors.Join(err, fmt.Errorf("black boxes %q: must be one", files))
+	}
+	read := exec.CommandContext(ctx, "go", "run", "github.com/perfline/perfline/blackbox", files[0])
+	out, err := read.Output()
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", files[0], err)
+	}
+	report, _, _ := strings.Cut(string(out), "\n\ngoroutine ")
+	return strings.TrimSpace(report), nil
+}
+
 // afterCrash has a service die, and asks the next process as an agent does after "it crashed": from
-// the routes to the request that crashed. It returns the transcript.
-func afterCrash(ctx context.Context) (text bytes.Buffer, err error) {
+// the routes to the request that crashed. It returns the transcript, and what the black box says
+// without an agent: the report, and the next process's line in the log.
+func afterCrash(ctx context.Context) (text bytes.Buffer, report string, err error) {
 	dir, err := os.MkdirTemp("", "till")
 	if err != nil {
-		return text, err
+		return text, "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	program, err := buildTill(ctx, dir)
 	if err != nil {
-		return text, err
+		return text, "", err
 	}
 	first, err := startTill(ctx, program, dir)
 	if err != nil {
-		return text, err
+		return text, "", err
 	}
 	if err := first.crash(ctx); err != nil {
-		return text, err
+		return text, "", err
+	}
+	if report, err = readReport(ctx, dir); err != nil {
+		return text, "", err
 	}
 	next, err := startTill(ctx, program, dir)
 	if err != nil {
-		return text, err
+		return text, "", err
 	}
-	defer func() { err = errors.Join(err, next.stop()) }()
-	a, err := scripted.Start(ctx, next.url+"/debug/perfline/mcp")
+	if text, err = askAfterCrash(ctx, next.url); err != nil {
+		return text, "", errors.Join(err, next.stop())
+	}
+	if err := next.stop(); err != nil {
+		return text, "", err
+	}
+	line, _, _ := strings.Cut(next.log.String(), "\n")
+	report = fmt.Sprintf("```text\n%s\n```\n\n```text\n%s\n```\n", report, line)
+	return text, report, nil
+}
+
+// askAfterCrash asks the process after a crash, and returns the transcript.
+func askAfterCrash(ctx context.Context, url string) (text bytes.Buffer, err error) {
+	a, err := scripted.Start(ctx, url+"/debug/perfline/mcp")
 	if err != nil {
 		return text, err
 	}

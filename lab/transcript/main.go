@@ -1,7 +1,7 @@
 // Command transcript diagnoses the shop by the tools of package mcpserver, and writes down each
 // call and its answer:
 //
-//	go run -C lab ./transcript -into ../docs/lab/agent-transcript.md
+//	go run -C lab ./transcript -into ../docs/lab/agent-transcript.md -report ../docs/blackbox.md
 //
 // A second transcript is about a service that has crashed: see package till. The agent has no
 // language model: package scripted follows the suggestions in the answers. With -short the cause
@@ -29,17 +29,19 @@ import (
 )
 
 // Where a document has the transcripts.
-const marker, crashMarker = "transcript", "crash"
+const marker, crashMarker, reportMarker = "transcript", "crash", "report"
 
 func main() {
 	into := flag.String("into", "", "document to write the transcript into, between its markers")
+	report := flag.String("report", "",
+		"document to write the report of the crash into, between its markers")
 	figuresInto := flag.String("figures", "",
 		"also add the result to this `file` of figures, for the laboratory's table")
 	short := flag.Bool("short", false,
 		"take a cause that is unknown, too, and record a profile for a second only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *into, *short, os.Stdout)
+	err := run(ctx, *into, *report, *short, os.Stdout)
 	stop()
 	met := err == nil
 	err = errors.Join(err,
@@ -51,7 +53,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, into string, short bool, out io.Writer) (err error) {
+func run(ctx context.Context, into, reportInto string, short bool, out io.Writer) (err error) {
 	if short && into != "" {
 		return fmt.Errorf("-short with -into %s: a document has the whole transcript", into)
 	}
@@ -60,9 +62,20 @@ func run(ctx context.Context, into string, short bool, out io.Writer) (err error
 			return err
 		}
 	}
-	crashed, err := afterCrash(ctx)
+	if reportInto != "" {
+		if err := document.Check(reportInto, reportMarker); err != nil {
+			return err
+		}
+	}
+	crashed, report, err := afterCrash(ctx)
 	if err != nil {
 		return err
+	}
+	if reportInto != "" {
+		err := document.Write(reportInto, document.Part{Name: reportMarker, Text: report})
+		if err != nil {
+			return err
+		}
 	}
 	shop, err := livepage.StartShop(ctx)
 	if err != nil {

@@ -1,9 +1,10 @@
 package mirror
 
 import (
+	"bytes"
 	"log/slog"
+	"math"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -17,7 +18,6 @@ const (
 	Span                    // a span that has ended
 	Mark                    // a mark
 	Measure                 // a measure without a span of its own
-	Root                    // the end of the request
 )
 
 // Flags describe a request, or an entry.
@@ -61,58 +61,57 @@ type Entry struct {
 	Name         string
 }
 
-// Attributes are the text of the attributes of an entry, as in logfmt. [Slot.Attributes] returns
-// one.
+// Attributes are the encoded attributes of a header or an entry. [Slot.Attributes] returns one.
+//
+// An attribute is its type, the length of its key, the key, and the value. A text begins with its
+// length, and other values have eight bytes.
 type Attributes struct {
 	room [cellSize - cellText]byte
 	n    int
 	cut  bool // an attribute did not fit
 }
 
+// The types of attributes.
+const (
+	isText byte = iota + 1
+	isInt
+	isFloat
+	isBool
+
+	maxText = 1<<8 - 1
+)
+
 // Text appends an attribute with a text.
 func (a *Attributes) Text(key, value string) {
-	switch {
-	case !a.begin(key):
-	case plain(value):
-		appendTo(a, value)
-	default:
-		var room [4 * cellSize]byte
-		appendTo(a, strconv.AppendQuote(room[:0], clip(value, cellSize)))
+	if !a.begin(isText, key, min(len(value), 8)+1) {
+		return
 	}
+	fits := clip(value, min(maxText, len(a.room)-a.n-1))
+	a.cut = a.cut || len(fits) < len(value)
+	a.room[a.n] = byte(len(fits))
+	a.n += 1 + copy(a.room[a.n+1:], fits)
 }
 
 // Int appends an attribute with an integer.
 func (a *Attributes) Int(key string, value int64) {
-	if a.begin(key) {
-		var room [20]byte
-		appendTo(a, strconv.AppendInt(room[:0], value, 10))
-	}
-}
-
-// Uint appends an attribute with a positive integer.
-func (a *Attributes) Uint(key string, value uint64) {
-	if a.begin(key) {
-		var room [20]byte
-		appendTo(a, strconv.AppendUint(room[:0], value, 10))
-	}
+	a.word(isInt, key, uint64(value)) //nolint:gosec // bits
 }
 
 // Float appends an attribute with a number.
 func (a *Attributes) Float(key string, value float64) {
-	if a.begin(key) {
-		var room [32]byte
-		appendTo(a, strconv.AppendFloat(room[:0], value, 'g', -1, 64))
-	}
+	a.word(isFloat, key, math.Float64bits(value))
 }
 
 // Bool appends an attribute that is true or false.
 func (a *Attributes) Bool(key string, value bool) {
-	if a.begin(key) {
-		appendTo(a, strconv.FormatBool(value))
+	n := uint64(0)
+	if value {
+		n = 1
 	}
+	a.word(isBool, key, n)
 }
 
-// Attr appends a frozen attribute. Lists and maps are left out.
+// Attr appends a frozen attribute, with the type that OpenTelemetry gets. Lists are left out.
 func (a *Attributes) Attr(attr slog.Attr) {
 	switch v := attr.Value; v.Kind() {
 	case slog.KindString:
@@ -120,15 +119,19 @@ func (a *Attributes) Attr(attr slog.Attr) {
 	case slog.KindInt64:
 		a.Int(attr.Key, v.Int64())
 	case slog.KindUint64:
-		a.Uint(attr.Key, v.Uint64())
+		if u := v.Uint64(); u <= math.MaxInt64 {
+			a.Int(attr.Key, int64(u))
+		} else {
+			a.Text(attr.Key, strconv.FormatUint(u, 10))
+		}
 	case slog.KindFloat64:
 		a.Float(attr.Key, v.Float64())
 	case slog.KindBool:
 		a.Bool(attr.Key, v.Bool())
 	case slog.KindDuration:
-		a.Text(attr.Key, v.Duration().String())
+		a.Int(attr.Key, int64(v.Duration()))
 	case slog.KindTime:
-		a.Text(attr.Key, v.Time().Format(time.RFC3339Nano))
+		a.Int(attr.Key, v.Time().UnixNano())
 	default:
 		a.Skip()
 	}
@@ -137,40 +140,65 @@ func (a *Attributes) Attr(attr slog.Attr) {
 // Skip notes that an attribute is left out.
 func (a *Attributes) Skip() { a.cut = true }
 
-// begin appends the key of an attribute. begin returns false if there is no room for a value, or if
-// the reader could not tell where the key ends.
-func (a *Attributes) begin(key string) bool {
-	if len(key)+3 > len(a.room)-a.n || strings.IndexByte(key, '=') >= 0 {
+// begin appends the type and the key of an attribute. begin returns false if there is no room for
+// them and size bytes of the value.
+func (a *Attributes) begin(kind byte, key string, size int) bool {
+	if len(key) > maxText || 2+len(key)+size > len(a.room)-a.n {
 		a.cut = true
 		return false
 	}
-	if a.n > 0 {
-		appendTo(a, " ")
-	}
-	appendTo(a, key)
-	appendTo(a, "=")
+	a.room[a.n], a.room[a.n+1] = kind, byte(len(key))
+	a.n += 2 + copy(a.room[a.n+2:], key)
 	return true
 }
 
-// appendTo appends as much of a value as fits.
-func appendTo[T string | []byte](a *Attributes, value T) {
-	fits := clip(value, len(a.room)-a.n)
-	a.cut = a.cut || len(fits) < len(value)
-	a.n += copy(a.room[a.n:], fits)
+func (a *Attributes) word(kind byte, key string, value uint64) {
+	if a.begin(kind, key, 8) {
+		order.PutUint64(a.room[a.n:], value)
+		a.n += 8
+	}
 }
 
-// plain reports whether a text needs no quotes. A text that looks like a number or like true and
-// false has quotes, so that the reader can tell them apart.
-func plain(value string) bool {
-	if value == "" || value == "true" || value == "false" || value[0] <= '9' {
-		return false
-	}
-	for i := range len(value) {
-		if c := value[i]; c <= ' ' || c == '"' || c == '=' || c >= utf8.RuneSelf || c == 0x7f {
-			return false
+// An Attribute is an attribute in the memory. All texts are valid UTF-8.
+type Attribute struct {
+	Key   string
+	Value any // a string, int64, float64 or bool
+}
+
+// attributesIn returns encoded attributes. The last one may be cut: a text is shorter then, and
+// another value is left out. Any bytes are allowed.
+func attributesIn(b []byte) (all []Attribute) {
+	for len(b) >= 2 && len(b) > 2+int(b[1]) {
+		kind, end := b[0], 2+int(b[1])
+		a := Attribute{Key: valid(b[2:end])}
+		b = b[end:]
+		switch {
+		case kind == isText:
+			n := min(1+int(b[0]), len(b))
+			text := b[1:n]
+			if n < 1+int(b[0]) {
+				text = bytes.TrimRightFunc(text, func(r rune) bool { return r == utf8.RuneError })
+			}
+			a.Value, b = valid(text), b[n:]
+		case len(b) < 8:
+			return all
+		default:
+			n := order.Uint64(b)
+			b = b[8:]
+			switch kind {
+			case isInt:
+				a.Value = int64(n) //nolint:gosec // bits
+			case isFloat:
+				a.Value = math.Float64frombits(n)
+			case isBool:
+				a.Value = n != 0
+			default: // no attribute
+				return all
+			}
 		}
+		all = append(all, a)
 	}
-	return true
+	return all
 }
 
 // clip returns the beginning of a text that fits into n bytes, and ends with a whole character.

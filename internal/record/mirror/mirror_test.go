@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func newRegion(tb testing.TB, larges, smalls int) (*Region, []byte) {
@@ -26,6 +27,7 @@ type model struct {
 	written []Recorded
 	open    []Recorded
 	ended   bool
+	end     time.Duration
 	cells   int
 	opens   int
 	lost    int // open spans without a cell
@@ -34,7 +36,10 @@ type model struct {
 }
 
 func (m *model) want() Request {
-	r := Request{Head: m.head, Route: m.route, Ended: m.ended, LeftOut: m.told}
+	r := Request{Head: m.head, Route: m.route, Ended: m.ended, End: m.end, LeftOut: m.told}
+	if m.ended {
+		r.Flags |= Failed
+	}
 	written := m.written
 	if n := len(written) - m.cells; n > 0 {
 		written = written[n:]
@@ -43,10 +48,6 @@ func (m *model) want() Request {
 	for i, e := range append(slices.Clone(written), m.open...) {
 		if i+len(m.written)-len(written) < m.handed && e.Kind != Open {
 			e.Flags |= Given
-		}
-		if e.Kind == Root {
-			r.End, r.Flags = e.Start, r.Flags|e.Flags
-			continue
 		}
 		r.Entries = append(r.Entries, e)
 	}
@@ -141,8 +142,7 @@ func TestRequests(t *testing.T) {
 			case op == 11:
 				s := slots[random.IntN(len(slots))]
 				if m := open[s]; !m.ended {
-					m.ended, m.told = true, m.lost
-					m.written = append(m.written, Recorded{Entry: Entry{Kind: Root, Goroutine: 77, Start: time.Duration(step), Flags: Failed}})
+					m.ended, m.end = true, time.Duration(step)
 					s.End(time.Duration(step), Failed)
 				}
 			default:
@@ -151,7 +151,7 @@ func TestRequests(t *testing.T) {
 					continue
 				}
 				s.Attributes().Attr(slog.Int("rows", step))
-				e := Recorded{Entry{Kind: Mark, Parent: id, Start: time.Duration(step), Name: "cache.miss"}, fmt.Sprintf("rows=%d", step)}
+				e := Recorded{Entry{Kind: Mark, Parent: id, Start: time.Duration(step), Name: "cache.miss"}, []Attribute{{"rows", int64(step)}}}
 				e.Goroutine = 77
 				s.Write(&e.Entry)
 				open[s].written, open[s].told = append(open[s].written, e), open[s].lost
@@ -294,7 +294,8 @@ func FuzzRequests(f *testing.F) {
 			mem[at] ^= b
 		}
 		for _, r := range Requests(mem, 1, 1) {
-			if len(r.Entries) > largeCells || r.LeftOut < 0 || strings.ToValidUTF8(r.Name+r.Attributes, "") != r.Name+r.Attributes {
+			text := r.Name + r.Route + fmt.Sprint(r.Attributes, r.Entries)
+			if len(r.Entries) > largeCells || r.LeftOut < 0 || !utf8.ValidString(text) {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -308,7 +309,7 @@ func TestAttributes(t *testing.T) {
 	a := s.Attributes()
 	for _, attr := range []slog.Attr{
 		slog.String("plain", "x"), slog.String("quoted", "a \"b\""), slog.String("empty", ""), slog.Int("int", -5),
-		slog.Uint64("uint", 1<<63), slog.Float64("float", 0.5), slog.Bool("bool", true), slog.Duration("duration", time.Second),
+		slog.Uint64("uint", 1<<63), slog.Float64("float", 0.5), slog.Bool("bool", true), slog.Duration("d", time.Second), slog.Time("at", time.Unix(1, 0)),
 	} {
 		a.Attr(attr)
 	}
@@ -316,24 +317,47 @@ func TestAttributes(t *testing.T) {
 	s.Attributes().Text("long", strings.Repeat("ü", 200))
 	s.Write(&Entry{Kind: Mark, Name: "long"})
 	s.Write(&Entry{Kind: Mark, Name: "none"})
-	s.Attributes().Text("a=b", "c d")
-	s.Write(&Entry{Kind: Mark, Name: "equals"})
+	s.Attributes().Text(strings.Repeat("k", 125), "a value")
+	s.Write(&Entry{Kind: Mark, Name: "key"})
 	r := Requests(mem, 1, 0)[0]
 	if r.Name != strings.Repeat("ä", maxName/2) || r.Flags != Cut {
 		t.Errorf("%q, %v", r.Name, r.Flags)
 	}
-	want := `plain=x quoted="a \"b\"" empty="" int=-5 uint=9223372036854775808 float=0.5 bool=true duration="1s"`
-	if e := r.Entries[0]; e.Attributes != want || e.Flags != 0 {
-		t.Errorf("%q, %v", e.Attributes, e.Flags)
+	for i, want := range []struct {
+		attributes string
+		flags      Flags
+	}{
+		{`[{plain x} {quoted a "b"} {empty } {int -5} {uint 9223372036854775808} {float 0.5} {bool true} {d 1000000000} {at 1000000000}]`, 0},
+		{"[{long " + strings.Repeat("ü", 60) + "}]", Cut},
+		{"[]", 0},
+		{"[]", Cut}, // no room for the value
+	} {
+		if e := r.Entries[i]; fmt.Sprint(e.Attributes) != want.attributes || e.Flags != want.flags {
+			t.Errorf("%v, %v, want %v", e.Attributes, e.Flags, want)
+		}
 	}
-	if e := r.Entries[1]; !strings.HasPrefix(e.Attributes, `long="üü`) || e.Flags != Cut || strings.ContainsRune(e.Attributes, '\ufffd') {
-		t.Errorf("%q, %v", e.Attributes, e.Flags)
+}
+
+// A name may leave less room than the attributes need. Then the last attribute is a shorter text, or is left out.
+func TestCutAttributes(t *testing.T) {
+	var a Attributes
+	a.Text("a", "äö b")
+	a.Int("int", 5)
+	a.Bool("bool", true)
+	a.Float("", -0.5)
+	a.Text("empty", "")
+	all := attributesIn(a.room[:a.n])
+	if want := "[{a äö b} {int 5} {bool true} { -0.5} {empty }]"; fmt.Sprint(all) != want {
+		t.Fatalf("%v, want %s", all, want)
 	}
-	if e := r.Entries[2]; e.Attributes != "" || e.Flags != 0 {
-		t.Errorf("%q, %v", e.Attributes, e.Flags)
-	}
-	if e := r.Entries[3]; e.Attributes != "" || e.Flags != Cut { // the reader could not tell where the key ends
-		t.Errorf("%q, %v", e.Attributes, e.Flags)
+	for n := range a.n {
+		got := attributesIn(a.room[:n])
+		for i, g := range got {
+			text, ok := g.Value.(string)
+			if g != all[i] && !(ok && i == len(got)-1 && g.Key == all[i].Key && strings.HasPrefix(all[i].Value.(string), text)) {
+				t.Errorf("%d of %d bytes: %v", n, a.n, got)
+			}
+		}
 	}
 }
 

@@ -11,20 +11,20 @@ import (
 type Request struct {
 	Head
 
-	Attributes string // of the header, as in logfmt
-	Route      string // "" if unknown
-	Ended      bool   // the request has ended, and has not been handed over
+	Attributes []Attribute // of the header
+	Route      string      // "" if unknown
+	Ended      bool        // the request has ended, and has not been handed over
 	End        time.Duration
 	Entries    []Recorded // in the order of their writing; open spans are the last ones
 	LeftOut    int        // older entries, and open spans, without a cell
 	Taken      int        // the offset of the byte for the bit [Taken] in the memory
 }
 
-// A Recorded is an entry, and the text of its attributes.
+// A Recorded is an entry with its attributes.
 type Recorded struct {
 	Entry
 
-	Attributes string
+	Attributes []Attribute
 }
 
 // Requests returns the requests in the memory of a region: see [NewRegion]. Requests leaves out
@@ -79,8 +79,13 @@ func readSlot(mem []byte) (r Request, ok bool) {
 	r.Goroutine = order.Uint64(mem[headGoroutine:])
 	r.Kind, r.Flags = mem[headKind], Flags(mem[headFlags])
 	if n := int(mem[routeLen]); order.Uint32(mem[routeGen:]) == gen && n <= routeEnd-routeText &&
-		order.Uint32(mem[routeSum:]) == checksum(mem[routeGen:routeText+n]) {
+		order.Uint32(mem[routeSum:]) == mix(mem[routeGen:routeText+n]) {
 		r.Route = valid(mem[routeText : routeText+n])
+	}
+	if order.Uint32(mem[endGen:]) == gen &&
+		order.Uint32(mem[endSum:]) == mix(mem[endGen:endEnd]) {
+		r.Ended, r.End = true, duration(mem[endAt:])
+		r.Flags |= Flags(mem[endFlags])
 	}
 	if state>>takenBit > 0 {
 		r.Flags |= Given
@@ -91,12 +96,12 @@ func readSlot(mem []byte) (r Request, ok bool) {
 
 // texts returns the name and the attributes of a header or a cell, which begins with its checksum.
 // The texts and their lengths are at an offset.
-func texts(b []byte, at int) (name, attributes string, ok bool) {
+func texts(b []byte, at int) (name string, attributes []Attribute, ok bool) {
 	n, m := int(b[at-2]), int(b[at-1])
-	if at+n+m > len(b) || order.Uint32(b) != checksum(b[4:at+n+m]) {
-		return "", "", false
+	if at+n+m > len(b) || order.Uint32(b) != mix(b[4:at+n+m]) {
+		return "", nil, false
 	}
-	return valid(b[at : at+n]), valid(b[at+n : at+n+m]), true
+	return valid(b[at : at+n]), attributesIn(b[at+n : at+n+m]), true
 }
 
 // valid returns a text as valid UTF-8.
@@ -142,7 +147,7 @@ func (r *Request) readCells(mem []byte, gen, handed uint32) {
 		switch c.Kind {
 		case Open:
 			open = append(open, c)
-		case Span, Mark, Measure, Root:
+		case Span, Mark, Measure:
 			written = append(written, c)
 		}
 	}
@@ -154,10 +159,6 @@ func (r *Request) readCells(mem []byte, gen, handed uint32) {
 	}
 	r.LeftOut += int(lost)
 	for _, c := range written {
-		if c.Kind == Root {
-			r.Ended, r.End, r.Flags = true, c.Start, r.Flags|c.Flags
-			continue
-		}
 		if c.Kind == Span {
 			ended[c.Span] = true
 		}

@@ -14,7 +14,9 @@ type Region struct {
 	awake   func()        // see NewRegion
 	busy    atomic.Bool   // awake was called
 	leftOut atomic.Uint64
-	count   *uint64 // leftOut, in the memory
+	count   *uint64      // leftOut, in the memory
+	large   int64        // large slots
+	free    atomic.Int64 // large slots that can be taken
 
 	mu     sync.Mutex // guards the fields below
 	slots  []*Slot    // that were used
@@ -40,12 +42,14 @@ func NewRegion(m *Memory, at, larges, smalls int, self func() uint64, awake func
 	if len(m.bytes)-at < n+RegionTail {
 		panic(fmt.Sprintf("mirror: %d bytes for slots of %d bytes", len(m.bytes)-at, n))
 	}
-	return &Region{
-		memory: m, self: self, awake: awake,
+	r := &Region{
+		memory: m, self: self, awake: awake, large: int64(larges),
 		count:  (*uint64)(unsafe.Pointer(&m.bytes[at+n])), //nolint:gosec // aligned
 		larges: list{unused: larges, at: at, size: LargeSlot},
 		smalls: list{unused: smalls, at: at + larges*LargeSlot, size: SmallSlot},
 	}
+	r.free.Store(r.large)
+	return r
 }
 
 // Take returns a slot for a request, or nil if there is none. Take counts the requests without a
@@ -57,10 +61,11 @@ func (r *Region) Take() *Slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.larges.take(r)
-	if s == nil {
-		s = r.smalls.take(r)
+	if s != nil {
+		r.free.Add(-1)
+		return s
 	}
-	if s == nil {
+	if s = r.smalls.take(r); s == nil {
 		r.memory.write(nil, nil, r.count, r.leftOut.Add(1))
 	}
 	return s
@@ -90,12 +95,27 @@ func (s *Slot) Put() {
 	l := &r.larges
 	if len(s.mem) == SmallSlot {
 		l = &r.smalls
+	} else {
+		r.free.Add(1)
 	}
 	l.free = append(l.free, s)
 }
 
-// Of reports whether the slot is of the region r.
-func (s *Slot) Of(r *Region) bool { return s.region == r }
+// Scarce reports whether most large slots are taken: requests that have ended should give theirs
+// back.
+func (r *Region) Scarce() bool { return r.free.Load() < r.large/4 }
+
+// Spare returns how many slots like s each of n holders may keep for its next requests: together, a
+// quarter of the large ones, and none while these are scarce.
+func (s *Slot) Spare(n int) int {
+	if len(s.mem) == SmallSlot || s.region.Scarce() {
+		return 0
+	}
+	return int(s.region.large) / 4 / n
+}
+
+// Region returns the region of the slot.
+func (s *Slot) Region() *Region { return s.region }
 
 // LeftOut returns the number of requests that had no slot.
 func (r *Region) LeftOut() uint64 { return r.leftOut.Load() }

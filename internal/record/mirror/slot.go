@@ -23,14 +23,13 @@ type Slot struct {
 	oldest uint8             // the cell of an open span that is overwritten next
 	spans  [openCells]SpanID // of the open spans
 	seq    uint32            // of the next entry
-	lost   uint32            // open spans without a cell
+	lost   uint32            // open spans without a cell, and entries after the end
 	handed uint32            // entries that were handed over
 	ended  bool
-	self   uint64        // the goroutine on which the request began
-	route  *string       // see Pattern
-	outer  string        // the pattern of an outer mux
-	text   Attributes    // of the next header or entry
-	room   [headEnd]byte // for the bytes of a header or an entry: the checksum needs a heap
+	self   uint64     // the goroutine on which the request began
+	route  *string    // see Pattern
+	outer  string     // the pattern of an outer mux
+	attrs  Attributes // of the next header or entry
 }
 
 func newSlot(r *Region, mem []byte) *Slot {
@@ -44,8 +43,8 @@ func newSlot(r *Region, mem []byte) *Slot {
 
 // Attributes returns the empty attributes for the next call of Begin or Write.
 func (s *Slot) Attributes() *Attributes {
-	s.text.n, s.text.cut = 0, false
-	return &s.text
+	s.attrs.n, s.attrs.cut = 0, false
+	return &s.attrs
 }
 
 // Begin writes the header of a request that begins on the calling goroutine.
@@ -58,7 +57,7 @@ func (s *Slot) Begin(h *Head) {
 	s.region.begun()
 	s.used, s.oldest, s.ended = 0, 0, false
 	s.self, s.route, s.outer = s.region.self(), nil, ""
-	b := s.empty(headEnd)
+	var b [headEnd]byte
 	order.PutUint32(b[headGen:], s.gen)
 	copy(b[headTrace:], h.Trace[:])
 	copy(b[headSpan:], h.Span[:])
@@ -66,25 +65,18 @@ func (s *Slot) Begin(h *Head) {
 	order.PutUint64(b[headStart:], uint64(h.Start)) //nolint:gosec // bits
 	order.PutUint64(b[headGoroutine:], s.self)
 	b[headKind], b[headFlags] = h.Kind, byte(h.Flags)
-	n := s.putTexts(b, headText, h.Name, maxName)
-	order.PutUint32(b[headSum:], checksum(b[headSum+4:n]))
+	n := s.putTexts(b[:], headText, h.Name, maxName)
+	order.PutUint32(b[headSum:], mix(b[headSum+4:n]))
 	s.region.memory.write(s.mem[headSum:n], b[headSum:n], s.state, uint64(s.gen)|inUse)
-}
-
-// empty returns n bytes that are 0.
-func (s *Slot) empty(n int) []byte {
-	b := s.room[:n]
-	clear(b)
-	return b
 }
 
 // putTexts writes a name and the attributes at an offset of b, and their lengths and the flag Cut
 // before them. putTexts returns the end of the attributes.
 func (s *Slot) putTexts(b []byte, at int, name string, most int) (end int) {
-	a := &s.text
+	a := &s.attrs
 	short := clip(name, most)
 	n := copy(b[at:], short)
-	fits := clip(a.room[:a.n], len(b)-at-n)
+	fits := a.room[:min(a.n, len(b)-at-n)]
 	b[at-2], b[at-1] = byte(n), byte(len(fits))
 	if a.cut || len(short) < len(name) || len(fits) < a.n {
 		b[at-3] |= byte(Cut)
@@ -112,12 +104,12 @@ func (s *Slot) LookForRoute() {
 // Route writes the route of the request.
 func (s *Slot) Route(route string) {
 	s.route = nil
-	b := s.empty(routeEnd - routeSum)
+	var b [routeEnd - routeSum]byte
 	route = clip(route, routeEnd-routeText)
 	order.PutUint32(b[routeGen-routeSum:], s.gen)
 	b[routeLen-routeSum] = byte(len(route))
 	n := routeText - routeSum + copy(b[routeText-routeSum:], route)
-	order.PutUint32(b, checksum(b[routeGen-routeSum:n]))
+	order.PutUint32(b[:], mix(b[routeGen-routeSum:n]))
 	s.region.memory.write(s.mem[routeSum:routeSum+n], b[:n], nil, 0)
 }
 
@@ -125,15 +117,19 @@ func (s *Slot) Route(route string) {
 // until the end of the span: see EndSpan. After End, Write does nothing.
 func (s *Slot) Write(e *Entry) {
 	at := int(s.opens) + int(s.seq)%int(s.cells-s.opens)
-	if e.Kind == Open {
+	switch {
+	case s.ended:
+		s.lost++
+		at = -1
+	case e.Kind == Open:
 		at = s.openCell(e.Span)
 	}
-	if s.ended || at < 0 {
+	if at < 0 {
 		s.Attributes()
 		return
 	}
 	s.LookForRoute()
-	b := s.empty(cellSize)
+	var b [cellSize]byte
 	order.PutUint32(b[cellGen:], s.gen)
 	order.PutUint32(b[cellSeq:], s.seq)
 	order.PutUint32(b[cellLost:], s.lost)
@@ -143,8 +139,8 @@ func (s *Slot) Write(e *Entry) {
 	copy(b[cellParent:], e.Parent[:])
 	order.PutUint64(b[cellGoroutine:], s.region.self())
 	b[cellKind], b[cellFlags] = byte(e.Kind), byte(e.Flags)
-	n := s.putTexts(b, cellText, e.Name, maxCellName)
-	order.PutUint32(b, checksum(b[cellGen:n]))
+	n := s.putTexts(b[:], cellText, e.Name, maxCellName)
+	order.PutUint32(b[:], mix(b[cellGen:n]))
 	s.region.memory.write(s.mem[cellsAt+at*cellSize:], b[:n], nil, 0)
 	if e.Kind != Open {
 		s.seq++
@@ -186,8 +182,20 @@ func (s *Slot) EndSpan(id SpanID) {
 
 // End writes the end of the request. The request stays in the slot until Clear.
 func (s *Slot) End(at time.Duration, flags Flags) {
-	s.Write(&Entry{Kind: Root, Flags: flags, Start: at})
+	s.LookForRoute()
 	s.ended, s.route, s.outer = true, nil, ""
+	var b [endEnd - endSum]byte
+	order.PutUint32(b[endGen-endSum:], s.gen)
+	order.PutUint64(b[endAt-endSum:], uint64(at)) //nolint:gosec // bits
+	b[endFlags-endSum] = byte(flags)
+	order.PutUint32(b[:], mix(b[endGen-endSum:]))
+	s.region.memory.write(s.mem[endSum:endEnd], b[:], nil, 0)
+}
+
+// Whole reports whether the slot has all entries of the request that were not handed over. Their
+// attributes may be cut.
+func (s *Slot) Whole() bool {
+	return s.lost == 0 && s.seq-s.handed <= uint32(s.cells-s.opens)
 }
 
 // Written returns the number of entries so far, without the open spans.
