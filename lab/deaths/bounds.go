@@ -12,7 +12,7 @@ import (
 )
 
 // A bound is a limit of the black box that a process reaches before SIGKILL ends it. The process
-// leaves more than fits. What is reported and what is counted as left out must be the truth.
+// leaves more than fits. The reported items and the counted items must be the truth together.
 type bound struct {
 	name, what string
 	down       bool // the backend takes nothing before the death

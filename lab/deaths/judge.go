@@ -10,7 +10,7 @@ import (
 
 const (
 	young = 20 * time.Millisecond // requests that are open for less may be missing
-	late  = 5 * time.Millisecond  // requests that ended in the last moment may be missing
+	late  = 5 * time.Millisecond  // the last requests to end have a column of their own
 )
 
 // An outcome compares a report, and what the backend has, with the truth.
@@ -134,8 +134,8 @@ func (o outcome) faults(k *kind) (all []string) {
 	fault(o.surplus, "requests have more spans than they made")
 	fault(o.stale, "open requests lack their newest mark")
 	fault(o.wrongType, "open requests have another error.type")
-	fault(o.lost, "finished requests are lost")
-	fault(o.incomplete, "finished requests lack spans")
+	fault(o.lost+o.lastLost, "finished requests are lost")
+	fault(o.incomplete+o.lastPieces, "finished requests lack spans")
 	fault(o.again, "spans came again, and the service had the answer")
 	return all
 }

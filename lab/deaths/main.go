@@ -22,8 +22,7 @@
 //     request is reported as open.
 //   - If a request ended the process, the report names the request. If a panic's deferred functions
 //     have ended the request, the backend may have the request as finished instead.
-//   - The backend has each finished request with all spans, unless the request ended in the last
-//     5 ms.
+//   - The backend has each finished request with all spans.
 //   - No span comes twice, unless the service died before it saw the backend's answer.
 //   - At a bound, what is reported and what is counted as left out are the truth together.
 package main
