@@ -83,7 +83,7 @@ type servedRequest struct {
 	kept     bool // by the program
 	ended    bool
 	at       time.Time       // of the end
-	entries  []string        // names of what was written, the oldest first
+	entries  []string        // names of the written entries, the oldest first
 	open     []*childPart    // child spans
 	late     map[string]bool // ids and names of what ended after the root
 	recorded map[string]int  // ids of ended spans and names of measures that a backend gets: their places in entries

@@ -71,7 +71,7 @@ func die(how string) error {
 	return nil
 }
 
-// A process dies, and the next one with its directory says what was open, and delivers all of it once.
+// A process dies. The next process with the same directory reports the open requests, and delivers all spans once.
 func TestDeaths(t *testing.T) {
 	for _, c := range []struct {
 		how       string

@@ -42,16 +42,16 @@ func (s *recordedSpan) mirrorStart() {
 	case s.tentative && s.exportsKept(local.KeptForFailure):
 		h.Flags |= mirror.Kept
 	}
-	text := slot.Attributes()
+	attrs := slot.Attributes()
 	switch {
 	case s.request != nil:
 		if path := s.request.Form.Path(s.request); path != "" {
-			text.Text(string(semconv.URLPathKey), path)
+			attrs.Text(string(semconv.URLPathKey), path)
 		}
 	case s.kind == uint8(trace.SpanKindServer):
-		mirrorPath(text, s.attributes)
+		mirrorPath(attrs, s.attributes)
 	default:
-		mirrorAttributes(text, s.attributes)
+		mirrorAttributes(attrs, s.attributes)
 	}
 	slot.Begin(&h)
 }

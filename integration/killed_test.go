@@ -54,7 +54,7 @@ func mortal(ctx context.Context, service string) error {
 			if err := pl.Flush(r.Context()); err != nil {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 			}
-		case "/counts": // hands over what has ended
+		case "/counts": // hands over the ended requests
 			pl.Counts()
 		default:
 			handler.ServeHTTP(w, r)

@@ -174,7 +174,7 @@ func (o *outcome) labels() string {
 	return "no label"
 }
 
-// boxed asks for the innermost server span's request, which has a mark and two spans, of which one is open.
+// boxed asks for the request of the innermost server span. The request has a mark, an ended span and an open span.
 func (o *outcome) boxed() string {
 	if o.pl == nil {
 		return noBox

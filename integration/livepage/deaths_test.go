@@ -41,7 +41,7 @@ func TestDeathsAreFound(t *testing.T) {
 	p.wait(`!` + link)
 }
 
-// A summary says that a process died, and has no link to what was open.
+// A summary says that a process died, and has no link to the open requests.
 func TestDeathInSummary(t *testing.T) {
 	r := startReplay(t)
 	page := strings.Replace(string(r.events["page"]), `"everything"`, `"summary"`, 1)

@@ -17,8 +17,8 @@ const (
 	warmUp  = 40 // calls of each before that
 )
 
-// StartSuccessor starts a shop whose process before died under load, with the report about that
-// one. A signal ends it, with a stack of each goroutine.
+// StartSuccessor starts a shop with the report about an earlier process of the shop. A signal ended
+// the earlier process under load, and the report has a stack of each goroutine.
 func StartSuccessor(ctx context.Context) (_ *Shop, err error) {
 	dir, err := os.MkdirTemp("", "boxes")
 	if err != nil {

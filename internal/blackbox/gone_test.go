@@ -252,7 +252,7 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-// Entries whose times the program has chosen do not move the last sign of life.
+// The program may choose the times of entries. Such times do not move the last sign of life.
 func TestEntriesOfOtherTimes(t *testing.T) {
 	slots, open := openSlot()
 	open.Begin(&mirror.Head{Name: "GET /"})

@@ -109,9 +109,9 @@ func (u *Unit) mirrorUnder(k kind, gets delivery, under Span, name string, start
 // mirrorEntry writes an entry with frozen attributes. u.mu is held.
 func (u *Unit) mirrorEntry(e mirror.Entry, attrs []slog.Attr) {
 	if len(attrs) > 0 {
-		text := u.mirror.Attributes()
+		to := u.mirror.Attributes()
 		for i := range attrs {
-			text.Attr(attrs[i])
+			to.Attr(attrs[i])
 		}
 	}
 	u.mirror.Write(&e)

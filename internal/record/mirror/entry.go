@@ -202,7 +202,7 @@ func attributesIn(b []byte) (all []Attribute) {
 }
 
 // clip returns the beginning of a text that fits into n bytes, and ends with a whole character.
-func clip[T string | []byte](s T, n int) T {
+func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
