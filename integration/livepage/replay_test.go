@@ -80,6 +80,20 @@ var nothing = map[string]string{
 	"data/v1/routes/heat": `{"start": 0, "step": 10000, "bounds": [], "counts": [], "failed": []}`,
 }
 
+// waitsOf is the answer for any part of a request's waits: those of the whole request. A page asks
+// for them 200 ms after a zoom, or not at all, if the next zoom comes sooner.
+func (r Recording) waitsOf(path string) (json.RawMessage, bool) {
+	if !strings.HasSuffix(path, "/waits") {
+		return nil, false
+	}
+	for key, answer := range r {
+		if strings.HasPrefix(key, http.MethodGet+" "+path+"?") {
+			return answer, true
+		}
+	}
+	return nil, false
+}
+
 func (r *replay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := strings.TrimPrefix(req.URL.Path, live.Prefix)
 	if !strings.HasPrefix(path, "data/") && !strings.HasPrefix(path, "rpc/") {
@@ -103,6 +117,9 @@ func (r *replay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	answer, ok := r.answers[key]
 	if !ok && nothing[path] != "" {
 		answer, ok = json.RawMessage(nothing[path]), true
+	}
+	if !ok {
+		answer, ok = r.answers.waitsOf(path)
 	}
 	if !ok {
 		r.unknown = append(r.unknown, key)
