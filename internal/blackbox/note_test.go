@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -109,6 +110,24 @@ func TestMemoryOfGroupsBelow(t *testing.T) {
 	}
 	if m := readMemory(os.DirFS(filepath.Dir(dir)), filepath.Base(dir)); m.Kills != 1 {
 		t.Errorf("%d kills", m.Kills)
+	}
+}
+
+// The group that has the memory of the process is its own one, or else the nearest above that counts it.
+func TestMemoryGroup(t *testing.T) {
+	const second, first = "30 23 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "32 24 0:29 / /cgroups/memory rw - cgroup cgroup rw,memory\n"
+	for _, c := range []struct{ name, mounts, own, file, want string }{
+		{"version 2", second, "0::/pod/app\n", "sys/fs/cgroup/pod/app/memory.current", "sys/fs/cgroup/pod/app"},
+		{"version 2, counted above", second, "0::/pod/app\n", "sys/fs/cgroup/pod/memory.current", "sys/fs/cgroup/pod"},
+		{"version 2, in a container", second, "0::/\n", "sys/fs/cgroup/memory.current", "sys/fs/cgroup"},
+		{"version 1", first, "4:cpu:/other\n3:memory:/app\n", "cgroups/memory/app/memory.usage_in_bytes", "cgroups/memory/app"},
+		{"version 1 for memory, beside version 2", second + first, "3:memory:/app\n0::/app\n", "cgroups/memory/app/memory.usage_in_bytes", "cgroups/memory/app"},
+		{"none", second, "0::/app\n", "sys/fs/cgroup/app/cpu.max", ""},
+	} {
+		root := fstest.MapFS{"proc/self/mountinfo": {Data: []byte(c.mounts)}, "proc/self/cgroup": {Data: []byte(c.own)}, c.file: {Data: []byte("7\n")}}
+		if got := memoryGroup(root); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (m *Meter) Read() Usage {
 	for i := range m.groups {
 		g := &m.groups[i]
 		before := g.throttled
-		g.throttled = g.readThrottled(m.root)
+		g.throttled = throttledTime(m.root, g.Group)
 		u.Throttled += g.throttled
 		if added := g.throttled - before; added > most {
 			most, u.Limit = added, g.processors
@@ -44,7 +44,8 @@ func readDelayed(root fs.FS) (sum time.Duration) {
 	const tasks = "proc/self/task"
 	threads, _ := fs.ReadDir(root, tasks)
 	for _, t := range threads {
-		words := strings.Fields(textOf(root, path.Join(tasks, t.Name(), "schedstat")))
+		text, _ := fs.ReadFile(root, path.Join(tasks, t.Name(), "schedstat"))
+		words := strings.Fields(string(text))
 		if len(words) > 1 {
 			n, _ := strconv.ParseInt(words[1], 10, 64)
 			sum += time.Duration(n)

@@ -88,7 +88,7 @@ var onlyFor = map[string][]string{
 // standardOnly are the folders whose import costs the standard library only.
 var standardOnly = []string{
 	"internal/record", "observer", "marks", "bridge/bridgehttp/internal/servertiming",
-	"internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "internal/modules", "guard", "internal/queue", "internal/secret", "internal/serve", "internal/text",
+	"internal/cgroup", "internal/cputime", "internal/document", "internal/environ", "internal/goruntime", "internal/modules", "guard", "internal/queue", "internal/secret", "internal/serve", "internal/text",
 }
 
 func TestImportDirection(t *testing.T) {
