@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -157,8 +158,15 @@ type readable struct{ readers onread.Functions }
 
 func (s *readable) OnRead(f func()) { s.readers.Add(f) }
 
-// read lets the provider hand over what has ended.
-func (s *readable) read() { s.readers.Call() }
+// read lets the provider hand over what has ended. The provider waits for other hand-overs for at most a second, which a busy machine may
+// need for one: then read tries again.
+func (s *readable) read() {
+	for began := time.Now(); ; began = time.Now() {
+		if s.readers.Call(); time.Since(began) < time.Second {
+			return
+		}
+	}
+}
 
 // exportedSpans is an output of perfline's provider that keeps the spans.
 type exportedSpans struct {
