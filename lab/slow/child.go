@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -43,7 +42,7 @@ const patience = time.Minute
 // A kindOfChild says how a service is set up.
 type kindOfChild struct {
 	oneProcessor, live, disarmed, sdk bool
-	window                            time.Duration // 0 for the default
+	window                            time.Duration // of the recorder; 0 means its default
 	// that the process runs in; empty for the one of the command
 	group cgroup.Group
 }
@@ -58,7 +57,7 @@ func startChild(ctx context.Context, s *surroundings, k kindOfChild) (*child, er
 		s.database.Addr().String(),
 		"-outside", s.outside.Addr().String(), fmt.Sprintf("-live=%v", k.live),
 		fmt.Sprintf("-disarmed=%v", k.disarmed), fmt.Sprintf("-sdk=%v", k.sdk),
-		"-window", cmp.Or(k.window, defaultWindow).String()}
+		"-window", k.window.String()}
 	command := exec.CommandContext(ctx, self, args...)
 	if k.group != "" {
 		command = k.group.Command(ctx, self, args...)

@@ -45,9 +45,6 @@ type serveOptions struct {
 // The files that a process begins with: the standard ones, then exec.Cmd's ExtraFiles.
 const deviceRequests, deviceAnswers = 3, 4
 
-// defaultWindow is longer than any slow request.
-const defaultWindow = 2 * time.Second
-
 func parseServe(args []string) (o serveOptions, err error) {
 	f := flag.NewFlagSet("serve", flag.ContinueOnError)
 	f.StringVar(&o.dependency, "dependency", "", "its address")
@@ -56,7 +53,7 @@ func parseServe(args []string) (o serveOptions, err error) {
 	f.BoolVar(&o.live, "live", false, "have much live memory")
 	f.BoolVar(&o.disarmed, "disarmed", false, "do not arm the waits recorder")
 	f.BoolVar(&o.sdk, "sdk", false, "have the SDK's provider make the spans")
-	f.DurationVar(&o.window, "window", defaultWindow, "how far the waits recorder reaches back")
+	f.DurationVar(&o.window, "window", 0, "how far the waits recorder reaches back; 0: as by default")
 	o.device = [2]int{deviceRequests, deviceAnswers}
 	return o, f.Parse(args)
 }
