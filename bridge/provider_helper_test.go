@@ -158,8 +158,8 @@ type readable struct{ readers onread.Functions }
 
 func (s *readable) OnRead(f func()) { s.readers.Add(f) }
 
-// read lets the provider hand over what has ended. The provider waits for other hand-overs for at most a second, which a busy machine may
-// need for one: then read tries again.
+// read lets the provider hand over what has ended. The provider waits at most one second for other hand-overs, and a busy machine may need
+// more time: then read tries again.
 func (s *readable) read() {
 	for began := time.Now(); ; began = time.Now() {
 		if s.readers.Call(); time.Since(began) < time.Second {

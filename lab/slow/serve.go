@@ -53,7 +53,7 @@ func parseServe(args []string) (o serveOptions, err error) {
 	f.BoolVar(&o.live, "live", false, "have much live memory")
 	f.BoolVar(&o.disarmed, "disarmed", false, "do not arm the waits recorder")
 	f.BoolVar(&o.sdk, "sdk", false, "have the SDK's provider make the spans")
-	f.DurationVar(&o.window, "window", 0, "how far the waits recorder reaches back; 0: as by default")
+	f.DurationVar(&o.window, "window", 0, "how far the waits recorder reaches back; 0: its default")
 	o.device = [2]int{deviceRequests, deviceAnswers}
 	return o, f.Parse(args)
 }
